@@ -1,0 +1,1 @@
+"""The engine: no MCP, no ACP, no terminal."""

@@ -1,0 +1,125 @@
+"""One frozen `Settings`, built at the entry point and passed down; no other module reads the environment.
+
+Sources, weakest first: the user's `config.toml`, environment variables, flags. A repository can set nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from regreen.errors import ConfigError
+
+Mode: TypeAlias = Literal["plan", "ask", "accept-edits", "auto"]
+SandboxWish: TypeAlias = Literal["auto", "required", "off"]
+
+MODES: tuple[str, ...] = get_args(Mode)
+SANDBOX_WISHES: tuple[str, ...] = get_args(SandboxWish)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes and times that bound every operation. Seconds, bytes, characters."""
+
+    max_file_bytes: int = 8 * 1024 * 1024
+    max_response_bytes: int = 4 * 1024 * 1024
+    max_edits: int = 500
+    max_output_bytes: int = 64 * 1024 * 1024  # kept of a test run's output; the rest is counted and dropped
+    test_timeout_s: float = 300.0
+    max_attempts: int = 6
+    budget_s: float = 300.0
+    silence_s: float = 1800.0  # a caller-driven run that hears nothing for this long ends `cancelled`
+    memory_mib: int = 4096  # address-space rise allowed to a test process tree's members (RLIMIT_DATA)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that an operator can choose. `roots` are the folders the operator named: they are trusted."""
+
+    state_dir: Path
+    cache_dir: Path
+    environ: Mapping[str, str]
+    roots: tuple[Path, ...] = ()
+    mode: Mode = "accept-edits"
+    sandbox: SandboxWish = "auto"
+    python: str = ""  # interpreter for the project's tests; empty = find one
+    limits: Limits = field(default_factory=Limits)
+
+    def with_roots(self, *roots: Path) -> Settings:
+        """The same settings with further trusted folders."""
+        return replace(self, roots=tuple(dict.fromkeys((*self.roots, *(r.resolve() for r in roots)))))
+
+
+_FILE_KEYS = {"mode", "sandbox", "python", "max_attempts", "budget_s", "test_timeout_s"}
+
+
+def load_settings(
+    environ: Mapping[str, str],
+    *,
+    roots: tuple[Path, ...] = (),
+    mode: str = "",
+    sandbox: str = "",
+    python: str = "",
+    config_file: Path | None = None,
+) -> Settings:
+    """Build the settings. Raises ConfigError (`config_refused`) on an unknown key or a bad value."""
+    from platformdirs import PlatformDirs  # not at the top: importing it reads the platform
+
+    dirs = PlatformDirs("regreen", appauthor=False)
+    file = _read_config(config_file or dirs.user_config_path / "config.toml")
+    chosen = {
+        "mode": mode or environ.get("REGREEN_MODE") or file.get("mode", "accept-edits"),
+        "sandbox": sandbox or environ.get("REGREEN_SANDBOX") or file.get("sandbox", "auto"),
+        "python": python or environ.get("REGREEN_PYTHON") or file.get("python", ""),
+    }
+    for name, allowed in (("mode", MODES), ("sandbox", SANDBOX_WISHES)):
+        if chosen[name] not in allowed:
+            raise ConfigError("config_refused", f"{name} is {chosen[name]!r}", f"use one of: {', '.join(allowed)}")
+    limits = Limits(**{k: file[k] for k in ("max_attempts", "budget_s", "test_timeout_s") if k in file})
+    return Settings(
+        state_dir=Path(environ.get("REGREEN_STATE_DIR") or dirs.user_state_path),
+        cache_dir=Path(environ.get("REGREEN_CACHE_DIR") or dirs.user_cache_path),
+        environ=dict(environ),
+        roots=tuple(r.resolve() for r in roots),
+        mode=cast("Mode", chosen["mode"]),
+        sandbox=cast("SandboxWish", chosen["sandbox"]),
+        python=chosen["python"],
+        limits=limits,
+    )
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigError("config_refused", f"{path}: cannot be read: {e}", "make it a readable UTF-8 file") from e
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        raise ConfigError("config_refused", f"{path}: {e}", "correct the TOML syntax") from e
+    unknown = sorted(set(data) - _FILE_KEYS)
+    if unknown:
+        known = ", ".join(sorted(_FILE_KEYS))
+        raise ConfigError("config_refused", f"{path}: unknown key {unknown[0]!r}", f"known keys: {known}")
+    for key, value in data.items():
+        wanted = (int, float) if key in ("max_attempts", "budget_s", "test_timeout_s") else str
+        if not isinstance(value, wanted) or isinstance(value, bool) or (not isinstance(value, str) and value <= 0):
+            raise ConfigError("config_refused", f"{path}: {key} is {value!r}", "see `regreen doctor` for the settings")
+    return data
+
+
+def own_interpreter() -> str:
+    """The interpreter that runs regreen: the last choice for a project without one of its own."""
+    return sys.executable
+
+
+def default_environ() -> Mapping[str, str]:
+    """The process environment, for entry points."""
+    return dict(os.environ)

@@ -1,0 +1,160 @@
+"""The per-user state folder and its SQLite database: trust, runs, the journal's tables, snapshots.
+
+The folder is 0700 and belongs to the user, or it is refused. The database carries a schema version; a newer one
+than ours is refused, never guessed at. Every change is one transaction, synchronised to disk before it counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sqlite3
+import stat
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock
+
+from regreen.errors import ConfigError, EnvironmentFault
+
+SCHEMA_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE trust (path TEXT PRIMARY KEY, granted REAL NOT NULL, how TEXT NOT NULL);
+CREATE TABLE tainted (repo TEXT NOT NULL, path TEXT NOT NULL, sha TEXT NOT NULL, PRIMARY KEY (repo, path));
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY, repo TEXT NOT NULL, kind TEXT NOT NULL, state TEXT NOT NULL, created REAL NOT NULL,
+    finished REAL, pid INTEGER NOT NULL, request TEXT NOT NULL, result TEXT NOT NULL DEFAULT '{}');
+CREATE INDEX runs_by_repo ON runs (repo, state);
+CREATE TABLE blobs (sha TEXT PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE transactions (
+    id TEXT PRIMARY KEY, repo TEXT NOT NULL, run_id TEXT NOT NULL DEFAULT '', label TEXT NOT NULL,
+    state TEXT NOT NULL, created REAL NOT NULL);
+CREATE INDEX transactions_by_repo ON transactions (repo, state);
+CREATE INDEX transactions_by_run ON transactions (run_id);
+CREATE TABLE entries (
+    txn TEXT NOT NULL REFERENCES transactions (id) ON DELETE CASCADE, seq INTEGER NOT NULL, path TEXT NOT NULL,
+    before_sha TEXT, before_mode INTEGER, before_mtime_ns INTEGER,
+    after_sha TEXT, after_mode INTEGER, made_dirs TEXT NOT NULL DEFAULT '[]',
+    PRIMARY KEY (txn, seq));
+CREATE TABLE snapshots (
+    id TEXT PRIMARY KEY, repo TEXT NOT NULL, run_id TEXT NOT NULL DEFAULT '', created REAL NOT NULL,
+    tree TEXT NOT NULL, commit_id TEXT NOT NULL, manifest BLOB NOT NULL);
+"""
+
+
+def new_id(kind: str) -> str:
+    """A fresh id such as `txn-5f0c9a1e2b7d`, unguessable enough not to collide."""
+    return f"{kind}-{secrets.token_hex(6)}"
+
+
+def repo_key(root: Path) -> str:
+    """The name under which a repository's records are kept: readable, and unique by real path."""
+    real = os.path.realpath(root)
+    return f"{Path(real).name[:40]}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:16]}"
+
+
+class Store:
+    """An open state folder. One per process; safe to use from several threads and beside other processes."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.folder = _own_folder(state_dir)
+        self._guard = threading.RLock()
+        try:
+            self._db = sqlite3.connect(self.folder / "regreen.db", timeout=20, check_same_thread=False,
+                                       isolation_level=None)  # fmt: skip
+            self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;")
+            self._migrate()
+        except sqlite3.Error as e:
+            raise ConfigError("config_refused", f"state database in {self.folder}: {e}",
+                              "free disk space, or point REGREEN_STATE_DIR at a writable folder") from e  # fmt: skip
+
+    def _migrate(self) -> None:
+        with self.transaction() as db:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                for statement in _SCHEMA.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            elif version != SCHEMA_VERSION:
+                raise ConfigError(
+                    "config_refused", f"{self.folder}: written by another regreen (schema {version})",
+                    "update regreen, or point REGREEN_STATE_DIR at another folder")  # fmt: skip
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """One write transaction: all of it is on disk when the block ends, or none. Nests into the outer one."""
+        with self._guard:
+            if self._db.in_transaction:
+                yield self._db
+                return
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
+                self._db.execute("COMMIT")
+            except sqlite3.OperationalError as e:
+                self._rollback()
+                raise EnvironmentFault("io", f"state folder {self.folder}: {e}",
+                                       "free disk space or end the process that holds the database") from e  # fmt: skip
+            except BaseException:
+                self._rollback()
+                raise
+
+    def _rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def rows(self, sql: str, *args: object) -> list[sqlite3.Row]:
+        """The rows of a SELECT, addressable by column name."""
+        with self._guard:
+            cursor = self._db.execute(sql, args)
+            cursor.row_factory = sqlite3.Row
+            return cursor.fetchall()
+
+    def put_blob(self, data: bytes) -> str:
+        """Keep `data`; returns its hex sha256. The same bytes are kept once."""
+        sha = hashlib.sha256(data).hexdigest()
+        with self.transaction() as db:
+            db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (sha, data))
+        return sha
+
+    def blob(self, sha: str) -> bytes:
+        """Bytes kept earlier. Raises KeyError where they have been pruned."""
+        rows = self.rows("SELECT data FROM blobs WHERE sha = ?", sha)
+        if not rows:
+            raise KeyError(sha)
+        return bytes(rows[0]["data"])
+
+    def lock(self, name: str) -> FileLock:
+        """A lock between processes (and threads); released by the system when its holder dies."""
+        folder = self.folder / "locks"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return FileLock(folder / f"{name}.lock", thread_local=False)
+
+    def run_folder(self, run_id: str) -> Path:
+        """The folder of one run's files (events, logs), made on first use."""
+        folder = self.folder / "runs" / run_id
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def close(self) -> None:
+        with self._guard:
+            self._db.close()
+
+
+def _own_folder(path: Path) -> Path:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = path.stat()
+    except OSError as e:
+        raise ConfigError("config_refused", f"state folder {path}: {e.strerror}",
+                          "point REGREEN_STATE_DIR at a writable folder") from e  # fmt: skip
+    if hasattr(os, "getuid") and info.st_uid != os.getuid():
+        raise ConfigError("config_refused", f"state folder {path} belongs to another user",
+                          "point REGREEN_STATE_DIR at a folder of your own")  # fmt: skip
+    if stat.S_IMODE(info.st_mode) & 0o077:
+        path.chmod(0o700)
+    return path

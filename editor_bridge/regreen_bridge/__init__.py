@@ -1,0 +1,1 @@
+"""Editor configuration: translation only."""
