@@ -1,14 +1,54 @@
-# Needs python3 >= 3.11, git and make; everything else is made here.
-PYTHON ?= python3
+# Needs python3 >= 3.11, git and make; everything else is made here, in .venv.
+PYTHON ?=
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: test lint demo bench clean setup node
+.PHONY: help setup demo test test-other lint format bench node lock clean
+
+help:
+	@echo "make demo    a red example repository, turned green offline"
+	@echo "make test    lint, then all tests"
+	@echo "make lint | format | bench | node | setup | lock | clean"
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml uv.lock scripts/make_venv.sh
-	PYTHON="$(PYTHON)" sh scripts/make_venv.sh $(VENV)
-	touch $(STAMP)
+$(STAMP): pyproject.toml requirements.lock scripts/find_python.sh scripts/make_venv.sh
+	@python=$$(PYTHON="$(PYTHON)" sh scripts/find_python.sh) || \
+	  { echo "no Python 3.11 or newer with venv was found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }; \
+	  echo "making $(VENV) with $$python"; sh scripts/make_venv.sh $(VENV) "$$python"
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	@$(BIN)/python scripts/demo.py
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint node test-other
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+
+test-other: $(STAMP)
+	@sh scripts/test_other_python.sh $(VENV) $(JOBS)
+
+node: $(STAMP)
+	@sh scripts/node_tools.sh $(VENV)
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/search.py
+
+# Needs uv. The lock holds names and versions only, so that any index can serve it.
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --group dev \
+	  pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) .ci-tools dist build .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,1 +1,81 @@
-"""The engine: no MCP, no ACP, no terminal."""
+"""regreen turns failing tests green again, and hands every step of that to other programs.
+
+    import regreen
+    with regreen.open(".") as session:
+        report = session.run_suite()
+
+Everything public is named here. Importing this module is cheap; what is heavy is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regreen.api import open  # noqa: A004
+    from regreen.errors import Busy, ConfigError, EnvironmentFault, Refused, RegreenError, UsageError
+    from regreen.model import (
+        Attempt,
+        AttemptState,
+        Brief,
+        EditReport,
+        Failure,
+        Outcome,
+        Proposal,
+        Replacement,
+        RestoreReport,
+        SignatureReport,
+        Skeleton,
+        StopReason,
+        SuiteReport,
+        SuiteStatus,
+    )
+    from regreen.session import Engine, FixJob, FixOptions, Session, ToolResult
+
+_HOMES = {
+    "regreen.api": ("open",),
+    "regreen.errors": ("Busy", "ConfigError", "EnvironmentFault", "Refused", "RegreenError", "UsageError"),
+    "regreen.model": (
+        "Attempt", "AttemptState", "Brief", "EditReport", "Failure", "Outcome", "Proposal", "Replacement",
+        "RestoreReport", "SignatureReport", "Skeleton", "StopReason", "SuiteReport", "SuiteStatus",
+    ),
+    "regreen.session": ("Engine", "FixJob", "FixOptions", "Session", "ToolResult"),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Attempt",
+    "AttemptState",
+    "Brief",
+    "Busy",
+    "ConfigError",
+    "EditReport",
+    "Engine",
+    "EnvironmentFault",
+    "Failure",
+    "FixJob",
+    "FixOptions",
+    "Outcome",
+    "Proposal",
+    "Refused",
+    "RegreenError",
+    "Replacement",
+    "RestoreReport",
+    "Session",
+    "SignatureReport",
+    "Skeleton",
+    "StopReason",
+    "SuiteReport",
+    "SuiteStatus",
+    "ToolResult",
+    "UsageError",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'regreen' has no attribute {name!r}")
+    return getattr(import_module(home), name)

@@ -58,13 +58,22 @@ def decide(request: Request, mode: Mode) -> Decision:
     if mode == "plan":
         return Deny("denied_by_mode", f"plan mode does not {request.action}", _PLAN_HINT)
     if request.action == "run" and not request.trusted:
-        return Ask("untrusted_workspace", f"running tests executes code of {request.folder}, which is not trusted",
-                   f"type `regreen trust {request.folder}`, or name the folder with --root")  # fmt: skip
+        return Ask(
+            "untrusted_workspace",
+            f"running tests executes code of {request.folder}, which is not trusted",
+            f"type `regreen trust {request.folder}`, or name the folder with --root",
+        )
     if request.action == "run" and request.tainted and mode != "auto":
         names = ", ".join(request.tainted[:5])
-        return Ask("needs_approval", f"files that decide what a test run executes were changed by edits: {names}",
-                   f"look at them, then type `regreen trust {request.folder}`")  # fmt: skip
+        return Ask(
+            "needs_approval",
+            f"files that decide what a test run executes were changed by edits: {names}",
+            f"look at them, then type `regreen trust {request.folder}`",
+        )
     if mode == "ask":
-        return Ask("needs_approval", f"ask mode: wants to {request.action} in {request.folder}",
-                   "approve it, or start regreen with `--mode accept-edits`")  # fmt: skip
+        return Ask(
+            "needs_approval",
+            f"ask mode: wants to {request.action} in {request.folder}",
+            "approve it, or start regreen with `--mode accept-edits`",
+        )
     return Allow()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import sqlite3
 import stat
@@ -23,6 +24,7 @@ from regreen.errors import ConfigError, EnvironmentFault
 SCHEMA_VERSION = 1
 
 _SCHEMA = """
+CREATE TABLE repos (key TEXT PRIMARY KEY, root TEXT NOT NULL);
 CREATE TABLE trust (path TEXT PRIMARY KEY, granted REAL NOT NULL, how TEXT NOT NULL);
 CREATE TABLE tainted (repo TEXT NOT NULL, path TEXT NOT NULL, sha TEXT NOT NULL, PRIMARY KEY (repo, path));
 CREATE TABLE runs (
@@ -43,6 +45,15 @@ CREATE TABLE entries (
 CREATE TABLE snapshots (
     id TEXT PRIMARY KEY, repo TEXT NOT NULL, run_id TEXT NOT NULL DEFAULT '', created REAL NOT NULL,
     tree TEXT NOT NULL, commit_id TEXT NOT NULL, manifest BLOB NOT NULL);
+CREATE TABLE snapshot_blobs (
+    snapshot TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE, sha TEXT NOT NULL,
+    PRIMARY KEY (snapshot, sha));
+CREATE TABLE marks (
+    snapshot TEXT PRIMARY KEY REFERENCES snapshots (id) ON DELETE CASCADE, created REAL NOT NULL,
+    state TEXT NOT NULL, delta BLOB NOT NULL);
+CREATE TABLE side_effects (
+    snapshot TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE, seq INTEGER NOT NULL, path BLOB NOT NULL,
+    before BLOB NOT NULL, source TEXT NOT NULL, after_sha TEXT NOT NULL, PRIMARY KEY (snapshot, seq));
 """
 
 
@@ -54,7 +65,8 @@ def new_id(kind: str) -> str:
 def repo_key(root: Path) -> str:
     """The name under which a repository's records are kept: readable, and unique by real path."""
     real = os.path.realpath(root)
-    return f"{Path(real).name[:40]}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:16]}"
+    name = re.sub(r"[^\w.-]", "_", Path(real).name[:40])
+    return f"{name}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:16]}"
 
 
 class Store:
@@ -64,25 +76,41 @@ class Store:
         self.folder = _own_folder(state_dir)
         self._guard = threading.RLock()
         try:
-            self._db = sqlite3.connect(self.folder / "regreen.db", timeout=20, check_same_thread=False,
-                                       isolation_level=None)  # fmt: skip
-            self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;")
-            self._migrate()
-        except sqlite3.Error as e:
-            raise ConfigError("config_refused", f"state database in {self.folder}: {e}",
-                              "free disk space, or point REGREEN_STATE_DIR at a writable folder") from e  # fmt: skip
+            _own_file(self.folder / "regreen.db")
+            with self.lock("schema"):  # two first openers: SQLite does not wait when it switches to WAL
+                self._db = self._connect()
+        except (sqlite3.Error, OSError) as e:
+            raise ConfigError(
+                "config_refused",
+                f"state database in {self.folder}: {e}",
+                "free disk space, or point REGREEN_STATE_DIR at a writable folder",
+            ) from e
 
-    def _migrate(self) -> None:
-        with self.transaction() as db:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                for statement in _SCHEMA.split(";"):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            elif version != SCHEMA_VERSION:
-                raise ConfigError(
-                    "config_refused", f"{self.folder}: written by another regreen (schema {version})",
-                    "update regreen, or point REGREEN_STATE_DIR at another folder")  # fmt: skip
+    def _connect(self) -> sqlite3.Connection:
+        file = self.folder / "regreen.db"
+        db = sqlite3.connect(file, timeout=20, check_same_thread=False, isolation_level=None)
+        try:
+            db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;")
+            self._migrate(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        elif version != SCHEMA_VERSION:
+            raise ConfigError(
+                "config_refused",
+                f"{self.folder}: written by another regreen (schema {version})",
+                "update regreen, or point REGREEN_STATE_DIR at another folder",
+            )
+        db.execute("COMMIT")
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
@@ -97,8 +125,11 @@ class Store:
                 self._db.execute("COMMIT")
             except sqlite3.OperationalError as e:
                 self._rollback()
-                raise EnvironmentFault("io", f"state folder {self.folder}: {e}",
-                                       "free disk space or end the process that holds the database") from e  # fmt: skip
+                raise EnvironmentFault(
+                    "io",
+                    f"state folder {self.folder}: {e}",
+                    "free disk space or end the process that holds the database",
+                ) from e
             except BaseException:
                 self._rollback()
                 raise
@@ -145,16 +176,25 @@ class Store:
             self._db.close()
 
 
+def _own_file(path: Path) -> None:
+    """Make the file, for this user only; SQLite gives its companions the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
 def _own_folder(path: Path) -> Path:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = path.stat()
     except OSError as e:
-        raise ConfigError("config_refused", f"state folder {path}: {e.strerror}",
-                          "point REGREEN_STATE_DIR at a writable folder") from e  # fmt: skip
+        raise ConfigError(
+            "config_refused", f"state folder {path}: {e.strerror}", "point REGREEN_STATE_DIR at a writable folder"
+        ) from e
     if hasattr(os, "getuid") and info.st_uid != os.getuid():
-        raise ConfigError("config_refused", f"state folder {path} belongs to another user",
-                          "point REGREEN_STATE_DIR at a folder of your own")  # fmt: skip
+        raise ConfigError(
+            "config_refused",
+            f"state folder {path} belongs to another user",
+            "point REGREEN_STATE_DIR at a folder of your own",
+        )
     if stat.S_IMODE(info.st_mode) & 0o077:
         path.chmod(0o700)
     return path

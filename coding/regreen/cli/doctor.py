@@ -1,0 +1,170 @@
+"""`regreen doctor` (is everything there that is needed?) and `regreen config show`. Both only look."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from regreen.cli.exit_codes import ENVIRONMENT, OK
+from regreen.cli.invocation import Answer, Invocation
+from regreen.cli.lines import Line, Style
+from regreen.errors import RegreenError, UsageError
+from regreen.settings import Settings
+from regreen.wire import to_object
+
+Level: TypeAlias = Literal["ok", "warn", "fail"]
+_STYLES: dict[Level, Style] = {"ok": "good", "warn": "warn", "fail": "bad"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. `hint` says what to do where it is not ok."""
+
+    name: str
+    level: Level
+    found: str
+    hint: str = ""
+
+
+def doctor(invocation: Invocation) -> Answer:
+    """All checks; the status tells whether one failed."""
+    repo = _repo(invocation)
+    settings = invocation.settings(*([repo] if repo is not None else []))
+    checks = tuple(check for look in _LOOKS for check in _looked(look, settings, repo))
+    code = ENVIRONMENT if any(c.level == "fail" for c in checks) else OK
+    return Answer(to_object({"ok": code == OK, "repo": repo, "checks": checks}), tuple(_lines(checks)), code)
+
+
+def config(invocation: Invocation) -> Answer:
+    """The settings in force; of the environment only what is regreen's own."""
+    s = invocation.settings()
+    data = to_object({"mode": s.mode, "sandbox": s.sandbox, "python": s.python, "limits": s.limits,
+                      "state_dir": s.state_dir, "cache_dir": s.cache_dir, "config_file": _config_file()})  # fmt: skip
+    limits = to_object(s.limits)
+    flat = {**{k: v for k, v in data.items() if k != "limits"}, **{f"limits.{k}": v for k, v in limits.items()}}
+    return Answer(data, tuple(Line(f"{k} = {v}") for k, v in flat.items()), OK)
+
+
+def _config_file() -> Path:
+    from platformdirs import PlatformDirs
+
+    return PlatformDirs("regreen", appauthor=False).user_config_path / "config.toml"
+
+
+def _repo(invocation: Invocation) -> Path | None:
+    """The repository, if there is one here: doctor is of use anywhere."""
+    if invocation.args.repo:
+        return invocation.repo()
+    try:
+        return invocation.repo()
+    except UsageError:
+        return None
+
+
+Look: TypeAlias = Callable[[Settings, "Path | None"], Iterator[Check]]
+
+
+def _looked(look: Look, settings: Settings, repo: Path | None) -> tuple[Check, ...]:
+    """The checks of one look; what it raises for the user is itself a finding."""
+    try:
+        return tuple(look(settings, repo))
+    except RegreenError as e:
+        return (Check(look.__name__.strip("_"), "fail", e.message, e.hint),)
+
+
+def _state(settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    from regreen.store import Store
+
+    store = Store(settings.state_dir)
+    store.put_blob(b"doctor")
+    store.close()
+    yield Check("state", "ok", f"{settings.state_dir} is writable")
+
+
+def _git(settings: Settings, repo: Path | None) -> Iterator[Check]:
+    from regreen.git import Git, find_top
+
+    found = shutil.which("git", path=settings.environ.get("PATH", ""))
+    if found is None:
+        yield Check("git", "fail", "not on PATH", "install git; without it only the journal protects your files")
+        return
+    git = Git.open(repo, settings.environ) if repo is not None else None
+    if git is None and repo is not None and find_top(repo) is not None:
+        yield Check("git", "fail", f"{found} cannot be used here", "install git 2.31 or newer")
+    elif git is None:
+        where = f"{repo} is not a git work tree" if repo is not None else "no repository here"
+        yield Check("git", "warn", f"{found}; {where}", "name a repository with --repo")
+    else:
+        yield Check("git", "ok", f"{found}; work tree {git.top}")
+
+
+def _tests(settings: Settings, repo: Path | None) -> Iterator[Check]:
+    from regreen.sandbox import Cancel
+    from regreen.testing import Interpreter, find_interpreter
+    from regreen.workspace import Workspace
+
+    if repo is None:
+        yield Check("tests", "warn", "no repository here", "name one with --repo")
+        return
+    workspace = Workspace(repo, settings.limits)
+    found = find_interpreter(workspace, settings, Cancel())
+    workspace.close()
+    if isinstance(found, Interpreter):
+        yield Check(
+            "tests", "ok", f"{found.path} (Python {found.version}, pytest {found.pytest_version}, {found.source})"
+        )
+    else:
+        yield Check("tests", "fail", found.message, found.hint)
+
+
+def _sandbox(settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    from regreen.sandbox import level
+
+    here = level()
+    if here == "none":
+        need: Level = "fail" if settings.sandbox == "required" else "warn"
+        yield Check("sandbox", need, "tests run without isolation (level none)", "run code that you trust")
+    else:
+        yield Check("sandbox", "ok", here)
+
+
+def _syntax(_settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    try:
+        import tree_sitter
+        import tree_sitter_python
+    except ImportError as e:
+        yield Check("syntax", "fail", str(e), "install regreen again")
+        return
+    language = tree_sitter.Language(tree_sitter_python.language())
+    tree = tree_sitter.Parser(language).parse(b"def f(): pass\n")
+    yield Check(
+        "syntax", "fail" if tree.root_node.has_error else "ok", f"tree-sitter, grammar ABI {language.abi_version}"
+    )
+
+
+def _runs(settings: Settings, repo: Path | None) -> Iterator[Check]:
+    from regreen.store import Store, repo_key
+
+    store = Store(settings.state_dir)
+    query = "SELECT id FROM runs WHERE state = 'running'"
+    rows = store.rows(query) if repo is None else store.rows(f"{query} AND repo = ?", repo_key(repo))
+    store.close()
+    if rows:
+        names = ", ".join(row["id"] for row in rows)
+        yield Check("runs", "warn", f"not finished: {names}",
+                    "still running, or put back by the next command in that repository")  # fmt: skip
+    else:
+        yield Check("runs", "ok", "none unfinished")
+
+
+_LOOKS: tuple[Look, ...] = (_state, _git, _tests, _sandbox, _syntax, _runs)
+
+
+def _lines(checks: tuple[Check, ...]) -> Iterator[Line]:
+    for check in checks:
+        yield Line(f"{check.level:<4}  {check.name}: {check.found}", _STYLES[check.level])
+        if check.hint and check.level != "ok":
+            yield Line(f"      {check.hint}", "dim")

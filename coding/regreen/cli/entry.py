@@ -1,0 +1,90 @@
+"""The outermost call of the command line: parse, run one handler, print once, leave with its status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TextIO, cast
+
+from regreen.cli import exit_codes, parser
+from regreen.cli.invocation import Answer, Invocation
+from regreen.cli.lines import Line
+from regreen.cli.screen import Screen
+from regreen.errors import RegreenError, UsageError
+from regreen.settings import default_environ
+
+Handler = Callable[[Invocation], Answer | int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit status. Raises nothing."""
+    typed = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+    screen = Screen(sys.stdout, sys.stderr, default_environ(), as_json=parser.wants_json(typed), ci="--ci" in typed)
+    try:
+        return _run(typed, screen)
+    except BrokenPipeError:
+        _drop(sys.stdout)
+        return 128 + 13  # as a shell reports SIGPIPE
+    except KeyboardInterrupt:
+        return _failed(screen, "cancelled", "interrupted", "", exit_codes.INTERRUPTED)
+
+
+def _run(typed: Sequence[str], screen: Screen) -> int:
+    try:
+        args = parser.build().parse_args(typed)
+        module, _, name = cast("str", args.handler).partition(":")
+        handler = cast("Handler", getattr(import_module(f"regreen.cli.{module}"), name))
+        answer = handler(Invocation(args, _cwd(), default_environ(), screen))
+    except SystemExit as e:  # --help, --version
+        return e.code if isinstance(e.code, int) else 0
+    except RegreenError as e:
+        return _failed(screen, e.kind, e.message, e.hint, exit_codes.of_error(e.kind))
+    except BrokenPipeError:
+        raise
+    except Exception as e:
+        import logging
+
+        logging.getLogger("regreen").exception("a fault in regreen itself")
+        return _failed(screen, "internal", f"{type(e).__name__}: {e}", "this is a fault in regreen: please report it",
+                       exit_codes.INTERNAL)  # fmt: skip
+    if isinstance(answer, int):
+        return answer
+    if screen.as_json:
+        screen.document(answer.data)
+    elif (error := answer.data.get("error")) is not None:
+        fields = cast("dict[str, str]", error)
+        _tell_error(screen, fields.get("message", ""), fields.get("hint", ""))
+    else:
+        screen.show(answer.lines)
+    return answer.code
+
+
+def _cwd() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("not_found", "the working directory no longer exists", "go to one that does") from None
+
+
+def _failed(screen: Screen, kind: str, message: str, hint: str, code: int) -> int:
+    if screen.as_json:
+        screen.document({"error": {"kind": kind, "message": message, "hint": hint}})
+    else:
+        _tell_error(screen, message, hint)
+    return code
+
+
+def _tell_error(screen: Screen, message: str, hint: str) -> None:
+    screen.tell([Line(f"regreen: {message}", "bad"), *([Line(f"hint: {hint}")] if hint else [])])
+
+
+def _drop(stream: TextIO) -> None:
+    """Let the interpreter's last flush go nowhere: the reader has left."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), stream.fileno())

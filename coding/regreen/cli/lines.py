@@ -1,0 +1,47 @@
+"""What a person is shown, as plain values: lines with a style word. Turned into colours only on a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Style: TypeAlias = Literal["", "good", "bad", "warn", "dim", "strong", "added", "removed", "hunk"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of output, without its line end."""
+
+    text: str
+    style: Style = ""
+
+
+def harmless(text: str) -> str:
+    """The text with control characters written out: file contents must not command the terminal."""
+    return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}" if ord(m[0]) < 0x100 else f"\\u{ord(m[0]):04x}", text)
+
+
+def split(text: str, style: Style = "", indent: str = "") -> Iterator[Line]:
+    """The lines of a text, each indented."""
+    for line in text.replace("\r\n", "\n").split("\n") if text else ():
+        yield Line(indent + line, style)
+
+
+def diff(text: str) -> Iterator[Line]:
+    """A unified diff, styled by its markers."""
+    for line in text.rstrip("\n").split("\n") if text else ():
+        match line[:1], line[:3]:
+            case (_, "---" | "+++"):
+                yield Line(line, "strong")
+            case ("+", _):
+                yield Line(line, "added")
+            case ("-", _):
+                yield Line(line, "removed")
+            case ("@", _):
+                yield Line(line, "hunk")
+            case _:
+                yield Line(line)

@@ -1,0 +1,174 @@
+"""What can be typed: one table of commands, turned into an argparse parser.
+
+Only the standard library is imported here, so that `--help` is instant; a handler is named, not imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from regreen.errors import UsageError
+from regreen.settings import MODES, SANDBOX_WISHES
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One argument as argparse wants it."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. `handler` is `module:function` below `regreen.cli`; `example` is typed as it stands."""
+
+    name: str
+    summary: str
+    example: str
+    handler: str
+    options: tuple[Option, ...] = ()
+
+
+def _option(*names: str, **settings: Any) -> Option:
+    return Option(names, settings)
+
+
+def _line_range(text: str) -> tuple[int, int]:
+    start, colon, end = text.partition(":")
+    try:
+        first = int(start or 1)
+        return first, int(end or 0) if colon else first
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIRST:LAST, such as 10:40") from None
+
+
+def _positive(kind: type[int] | type[float]) -> Any:
+    def convert(text: str) -> int | float:
+        try:
+            value = kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not 0 < value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+        return value
+
+    return convert
+
+
+_MANY: dict[str, Any] = {"action": "append", "default": []}
+_PYTHON = _option("--python", metavar="FILE", default="", help="interpreter for the project's tests (default: found)")
+_CI = _option("--ci", action="store_true", help="plain log lines on stderr: no colours, no progress bar")
+_TOKENS = _option("--max-tokens", type=_positive(int), metavar="N", help="size of the answer in tokens")
+_CURSOR = _option("--cursor", default="", help="go on where a truncated answer ended")
+
+COMMANDS: tuple[Command, ...] = (
+    Command("fix", "turn failing tests green, or put everything back",
+            "regreen fix --tests tests/test_cart.py", "fix:fix",
+            (_option("path", nargs="?", metavar="PATH", help="the repository (default: the one around this folder)"),
+             _option("--tests", **_MANY, metavar="SEL", help="file, folder or test id to turn green; may be repeated"),
+             _option("--paths", **_MANY, metavar="GLOB", help="files that may be edited; may be repeated"),
+             _option("--proposer", choices=("auto", "search", "scripted"), default="auto",
+                     help="where fixes come from: the offline search, or the lines of --script"),
+             _option("--script", metavar="FILE.jsonl", help="one proposal a line, for the scripted proposer"),
+             _option("--max-attempts", type=_positive(int), metavar="N"),
+             _option("--budget-s", type=_positive(float), metavar="S", help="seconds of work (default: 300)"),
+             _option("--keep-partial", action="store_true", help="keep the best attempt although it is not green"),
+             _CI, _PYTHON)),
+    Command("test", "run the tests and condense what failed", "regreen test tests/test_cart.py", "testing:test",
+            (_option("selection", nargs="*", metavar="SEL", help="files, folders or test ids (default: all)"),
+             _option("--last-failed", action="store_true", help="only what failed in the last run"),
+             _option("--timeout-s", type=_positive(float), metavar="S", help="end the run after S seconds"),
+             _CI, _PYTHON)),
+    Command("skeleton", "the file tree, ignored files left out", "regreen skeleton src --depth 2", "reading:skeleton",
+            (_option("path", nargs="?", default="", metavar="PATH", help="folder inside the repository"),
+             _option("--depth", type=_positive(int), metavar="N"), _TOKENS, _CURSOR)),
+    Command("signatures", "classes and functions with their signatures", "regreen signatures src/shop",
+            "reading:signatures",
+            (_option("paths", nargs="*", metavar="PATH", help="files, folders or globs (default: all)"),
+             _option("--docstrings", action="store_true", help="with the first line of each docstring"),
+             _TOKENS, _CURSOR)),
+    Command("read", "the text of one file, secrets masked", "regreen read src/shop/cart.py --lines 10:40",
+            "reading:read",
+            (_option("path", metavar="FILE"),
+             _option("--lines", type=_line_range, default=(1, 0), metavar="FIRST:LAST"))),
+    Command("edit", "apply SEARCH/REPLACE blocks: all of them or none", "regreen edit answer.md --dry-run",
+            "changing:edit",
+            (_option("file", metavar="FILE|-", help="the text holding the blocks; - reads it from stdin"),
+             _option("--dry-run", action="store_true", help="show what would change, write nothing"),
+             _option("--format", default="auto", help="edit format (default: auto)"))),
+    Command("changes", "what differs from HEAD, a snapshot or the start of a run", "regreen changes --since HEAD",
+            "changing:changes",
+            (_option("--since", default="HEAD", metavar="X", help="HEAD, a snapshot or a run (default: HEAD)"),)),
+    Command("restore", "put back what an edit or a run changed", "regreen restore txn-5f0c9a1e2b7d --dry-run",
+            "changing:restore",
+            (_option("to", metavar="TO", help="a transaction, a run or a snapshot"),
+             _option("--dry-run", action="store_true", help="show what would be put back"))),
+    Command("undo", "take back the latest edit", "regreen undo", "changing:undo",
+            (_option("--dry-run", action="store_true", help="show what would be put back"),)),
+    Command("trust", "let tests of a folder be run", "regreen trust ~/src/shop", "trusting:trust",
+            (_option("folder", nargs="?", metavar="DIR", help="default: the repository around this folder"),
+             _option("--remove", action="store_true", help="take the trust away"),
+             _option("--list", action="store_true", help="list what is trusted"))),
+    Command("doctor", "check that everything needed is there", "regreen doctor", "doctor:doctor", (_PYTHON,)),
+    Command("serve", "the MCP server on stdin and stdout", "regreen serve --root ~/src/shop", "doors:serve",
+            (_option("--root", **_MANY, metavar="DIR", help="folder that may be served, trusted; may be repeated"),
+             _option("--read-only", action="store_true", help="offer only tools that change nothing"),
+             _option("--toolsets", choices=("core", "all"), default="all", help="how many tools to offer"),
+             _PYTHON)),
+    Command("setup", "write the configuration of an MCP client", "regreen setup claude-desktop --root ~/src/shop",
+            "doors:setup",
+            (_option("client", metavar="CLIENT", help="claude-desktop"),
+             _option("--root", **_MANY, metavar="DIR", help="folder to be served; may be repeated"),
+             _option("--print", action="store_true", dest="print_only", help="print it, write nothing"),
+             _option("--remove", action="store_true", help="take the entry out again"))),
+    Command("config", "the settings in force", "regreen config show", "doctor:config",
+            (_option("action", choices=("show",)),)),
+)  # fmt: skip
+
+_COMMON: tuple[Option, ...] = (
+    _option("--repo", metavar="DIR", help="the repository (default: the one around the working directory)"),
+    _option("--mode", choices=MODES, default="", help="what may be done without asking (default: accept-edits)"),
+    _option("--sandbox", choices=SANDBOX_WISHES, default="", help="isolation of test runs (default: auto)"),
+    _option("--json", action="store_true", help="one JSON document on stdout, on failure too"),
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse that raises instead of printing and leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError("invalid_arguments", message, f"see `{self.prog} --help`")
+
+
+class _Version(argparse.Action):
+    """Prints the installed version; looked up only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"regreen {version('regreen')}")
+        parser.exit()
+
+
+def build() -> argparse.ArgumentParser:
+    """The parser of all commands. Parsing raises UsageError (`invalid_arguments`)."""
+    parser = _Parser(prog="regreen", description="Turns failing tests green again.", allow_abbrev=False,
+                     epilog="example: regreen fix --tests tests/test_cart.py")  # fmt: skip
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for command in COMMANDS:
+        sub = commands.add_parser(command.name, help=command.summary, description=command.summary.capitalize() + ".",
+                                  epilog=f"example: {command.example}", allow_abbrev=False)  # fmt: skip
+        for option in (*command.options, *_COMMON):
+            sub.add_argument(*option.names, **option.settings)
+        sub.set_defaults(handler=command.handler)
+    return parser
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Whether a command line that cannot be parsed asked for JSON."""
+    return "--json" in argv

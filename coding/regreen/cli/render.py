@@ -1,0 +1,252 @@
+"""How a person sees a result: pure functions from the structured result of a tool to lines. One row a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from regreen.cli.lines import Line, diff, split
+from regreen.wire import Json
+
+_SHOWN_FAILURES = 20
+_SHOWN_NAMES = 30
+Data = Mapping[str, Any]
+
+
+def render(tool: str, data: Mapping[str, Json]) -> Iterator[Line]:
+    """The lines for the result of `tool`; none for an error, which the entry point tells on stderr."""
+    view = _VIEWS.get(tool)
+    if view is not None and "error" not in data:
+        yield from view(cast("Data", data))
+
+
+def failing_tests(failures: Iterable[Data], ids: Iterable[str]) -> Iterator[Line]:
+    """The failing tests before a fix: one line each, with what they said."""
+    by_id = {f["id"]: f for f in failures}
+    names = list(ids)
+    yield Line(f"{_count(len(names), 'failing test')}:", "strong")
+    for name in names[:_SHOWN_NAMES]:
+        failure = by_id.get(name)
+        yield Line(f"  {name}", "bad")
+        if failure is not None:
+            yield from split(_head(failure["message"]), indent="      ")
+    yield from _more(len(names), _SHOWN_NAMES)
+
+
+def _test(data: Data) -> Iterator[Line]:
+    counts = data.get("counts", {})
+    failures = data.get("failures", [])
+    for failure in failures[:_SHOWN_FAILURES]:
+        yield from _failure(failure)
+    yield from _more(len(failures), _SHOWN_FAILURES)
+    if message := data.get("message"):
+        yield from split(message, "warn")
+    for note in data.get("notes", []):
+        yield Line(f"note: {note}", "warn")
+    status = data.get("status", "")
+    summary = ", ".join(f"{counts[k]} {k}" for k in ("failed", "errors", "passed", "skipped", "xfailed", "xpassed")
+                        if counts.get(k))  # fmt: skip
+    yield Line(f"{status}: {summary or 'no tests ran'} in {data.get('duration_s', 0.0):.2f} s",
+               "good" if status == "passed" else "bad")  # fmt: skip
+    yield from _how(data)
+
+
+def _failure(failure: Data) -> Iterator[Line]:
+    yield Line(f"FAILED {failure['id']}", "bad")
+    yield Line(f"  {failure['file']}:{failure['line']}: {failure['kind']}: {_head(failure['message'])}")
+    yield from split(failure.get("excerpt", "").rstrip("\n"), "dim", "    ")
+    yield Line("")
+
+
+def _how(data: Data) -> Iterator[Line]:
+    parts = [f"{name} {data[name]}" for name in ("interpreter", "sandbox", "log") if data.get(name)]
+    if parts:
+        yield Line("; ".join(parts), "dim")
+
+
+_ENDS = {
+    "already_green": "nothing to do: no test fails",
+    "no_progress": "not fixed: the attempts stopped getting better",
+    "repeated_fix": "not fixed: the same change was proposed again",
+    "oscillation": "not fixed: the attempts went back and forth",
+    "regression": "not fixed: what repaired one test broke others",
+    "attempt_limit": "not fixed: all attempts are used up",
+    "budget": "not fixed: the time budget is spent",
+    "flaky": "not fixed: a test fails only sometimes",
+    "environment": "the tests cannot be run here",
+    "tampered": "refused: a proposal changed what the tests rest on",
+    "needs_test_change": "not fixed: the tests themselves would have to change",
+    "proposer_failed": "not fixed: no further idea",
+    "cancelled": "interrupted",
+    "refused": "refused",
+}
+
+
+def _fix(data: Data) -> Iterator[Line]:
+    outcome = data.get("outcome", {})
+    evidence = outcome.get("evidence", {})
+    yield from diff(outcome.get("diff", ""))
+    if outcome.get("diff"):
+        yield Line("")
+    if outcome.get("fixed"):
+        yield from _verdict(outcome, evidence)
+    else:
+        reason = outcome.get("reason", "")
+        yield Line(_ENDS.get(reason, f"not fixed: {reason}"), "good" if reason == "already_green" else "bad")
+        yield from _attempts(data.get("attempts", []))
+        yield from _kept(outcome)
+    for conflict in outcome.get("conflicts", []):
+        yield Line(f"left as it is: {conflict['path']}: {conflict['reason']}", "warn")
+    for title in ("side_effects", "flaky", "pre_existing"):
+        if names := evidence.get(title):
+            yield Line(f"{_TITLES[title]}: {_names(names)}", "dim")
+    if outcome.get("hint") and not outcome.get("fixed"):
+        yield Line(f"hint: {outcome['hint']}")
+    if data.get("job_id"):
+        yield Line(f"run {data['job_id']}", "dim")
+
+
+_TITLES = {
+    "side_effects": "made by the tests and put back",
+    "flaky": "fail only sometimes, left out",
+    "pre_existing": "failed before, outside this run's goal",
+}
+
+
+def _verdict(outcome: Data, evidence: Data) -> Iterator[Line]:
+    counts = evidence.get("counts", {})
+    fixed = outcome.get("fixed_tests", [])
+    yield Line(f"fixed: {_count(len(fixed), 'test')} went green", "good")
+    yield from (Line(f"  {name}") for name in fixed[:_SHOWN_NAMES])
+    yield from _more(len(fixed), _SHOWN_NAMES)
+    runs = f", goal tests green in {evidence['goal_runs']} runs" if evidence.get("goal_runs") else ""
+    yield Line(f"verified by a cold run: {counts.get('passed', 0)} passed, "
+               f"{counts.get('failed', 0) + counts.get('errors', 0)} failed, {counts.get('skipped', 0)} skipped{runs}; "
+               f"{_count(evidence.get('protected_files', 0), 'test file')} unchanged")  # fmt: skip
+    yield Line("plausible, not proven: the change satisfies the tests there are. Read the diff; "
+               "`regreen undo` takes it back.", "warn")  # fmt: skip
+
+
+def _attempts(attempts: Iterable[Data]) -> Iterator[Line]:
+    for attempt in attempts:
+        words = attempt.get("message") or attempt.get("note") or ""
+        yield Line(f"  attempt {attempt['number']}: {attempt['state']}{f': {_head(words)}' if words else ''}")
+
+
+def _kept(outcome: Data) -> Iterator[Line]:
+    if outcome.get("kept"):
+        yield Line(f"kept, although not green: {_names(outcome.get('kept_files', []))}", "warn")
+    elif outcome.get("restored"):
+        yield Line("everything is as it was before")
+
+
+def _edit(data: Data) -> Iterator[Line]:
+    for file in data.get("files", []):
+        yield Line(f"{file['action']} {file['path']} (+{file['added']} -{file['removed']})", "strong")
+        yield from diff(file.get("diff", ""))
+    for edit in data.get("edits", []):
+        if error := edit.get("error"):
+            yield from _edit_error(edit, error)
+    for warning in data.get("warnings", []):
+        yield Line(f"warning: {warning}", "warn")
+    if data.get("transaction"):
+        yield Line(f"applied as {data['transaction']}; `regreen undo` takes it back", "good")
+    elif data.get("ok"):
+        yield Line("would apply; nothing was written", "good")
+    else:
+        yield Line("nothing was written", "bad")
+
+
+def _edit_error(edit: Data, error: Data) -> Iterator[Line]:
+    yield Line(f"edit {edit['index']} of {edit['path'] or '?'}: {error['kind']}: {error['message']}", "bad")
+    if error.get("candidates"):
+        yield Line(f"  at lines {', '.join(map(str, error['candidates']))}")
+    if closest := error.get("closest"):
+        yield Line(f"  the closest place is lines {closest['start']}-{closest['end']}:")
+        yield from split(closest["text"].rstrip("\n"), "dim", "  ")
+    if first := error.get("first_difference"):
+        yield Line(f"  line {first['line']} is {first['found']}, SEARCH has {first['expected']}")
+    if error.get("hint"):
+        yield Line(f"  hint: {error['hint']}")
+
+
+def _restore(data: Data) -> Iterator[Line]:
+    would = "would be " if data.get("dry_run") else ""
+    for path in data.get("restored", []):
+        yield Line(f"{would}restored {path}", "good")
+    for path in data.get("deleted", []):
+        yield Line(f"{would}deleted {path}", "good")
+    for conflict in data.get("conflicts", []):
+        yield Line(f"left as it is: {conflict['path']}: {conflict['reason']}", "warn")
+    if not any(data.get(k) for k in ("restored", "deleted", "conflicts")):
+        yield Line("nothing to put back")
+    if data.get("transaction"):
+        yield Line(f"`regreen restore {data['transaction']}` takes this back", "dim")
+
+
+def _changes(data: Data) -> Iterator[Line]:
+    if not data.get("files"):
+        yield Line(f"nothing differs from {data.get('since', '')}")
+    yield from diff(data.get("diff", ""))
+    yield from _truncated(data)
+
+
+def _skeleton(data: Data) -> Iterator[Line]:
+    yield from split(data.get("tree", "").rstrip("\n"))
+    yield Line(f"{_count(data.get('files', 0), 'file')}, {_count(data.get('dirs', 0), 'folder')}", "dim")
+    yield from _truncated(data)
+
+
+def _signatures(data: Data) -> Iterator[Line]:
+    for file in data.get("files", []):
+        yield Line(file["path"], "strong")
+        for symbol in file.get("symbols", []):
+            depth = symbol.get("qualified_name", "").count(".")
+            yield Line(f"{symbol['line']:>5}  {'    ' * depth}{symbol['signature']}")
+            if symbol.get("doc"):
+                yield Line(f"{'':5}  {'    ' * (depth + 1)}{_head(symbol['doc'])}", "dim")
+        yield from (Line(f"  {error}", "warn") for error in file.get("errors", []))
+    for skipped in data.get("skipped", []):
+        yield Line(f"skipped {skipped['path']}: {skipped['reason']}", "warn")
+    yield from _truncated(data)
+
+
+def _read(data: Data) -> Iterator[Line]:
+    yield from split(data.get("text", "").removesuffix("\n"))
+
+
+def _truncated(data: Data) -> Iterator[Line]:
+    if data.get("cursor"):
+        yield Line(f"truncated; go on with --cursor {data['cursor']}", "warn")
+    elif data.get("truncated"):
+        yield Line("truncated", "warn")
+
+
+def _more(total: int, shown: int) -> Iterator[Line]:
+    if total > shown:
+        yield Line(f"  and {total - shown} more", "dim")
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + more
+
+
+def _head(text: str) -> str:
+    return text.strip().split("\n", 1)[0]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+_VIEWS: dict[str, Callable[[Data], Iterator[Line]]] = {
+    "fix_tests": _fix,
+    "run_tests": _test,
+    "apply_edits": _edit,
+    "restore": _restore,
+    "show_changes": _changes,
+    "repo_skeleton": _skeleton,
+    "extract_signatures": _signatures,
+    "read_file": _read,
+}

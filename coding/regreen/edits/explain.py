@@ -1,0 +1,148 @@
+"""Error values for edits that do not fit: what was found, what was wanted, what to send next.
+
+Rule: every text in them is bounded and cut between characters; a report over many edits stays readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regreen.edits.closest import Neighbourhood, Work
+from regreen.edits.clues import clue, clue_of_search, first_difference, shown
+from regreen.edits.ladder import MAX_CANDIDATES, Found
+from regreen.edits.lines import FileLines
+from regreen.model import ClosestPlace, EditError, FirstDifference
+
+_MAX_SHOWN_LINES = 30
+_MAX_SHOWN_CHARS = 2_000
+_MAX_LINE = 200
+
+WHOLE = "send all edits of the response again"
+
+
+def ambiguous(path: str, found: Found, lines: FileLines) -> EditError:
+    """More than one place fits."""
+    origins = [lines.origin_of(fit.start) for fit in found.fits[:MAX_CANDIDATES]]
+    known = tuple(origin for origin in origins if origin)
+    several = f"more than {MAX_CANDIDATES}" if len(found.fits) > MAX_CANDIDATES else str(len(found.fits))
+    added = len(origins) - len(known)
+    where = [f"lines {', '.join(map(str, known))}"] if known else []
+    where += [f"{added} in text that earlier edits of this response add"] if added else []
+    return EditError(
+        "ambiguous",
+        f"`{path}`: SEARCH fits {several} places (level {found.level}): {'; '.join(where)}",
+        f"add lines around it to SEARCH and REPLACE until only one place fits; {WHOLE}",
+        candidates=known,
+    )
+
+
+def repetitive(path: str) -> EditError:
+    """Too many places come near to tell whether one of them is the only one that fits."""
+    return EditError(
+        "ambiguous",
+        f"`{path}`: SEARCH does not stand there exactly, and very many places differ from it in indentation only",
+        f"copy SEARCH from the file with its indentation, with lines that occur only there; {WHOLE}",
+    )
+
+
+def already_applied(path: str, line: int) -> EditError:
+    """REPLACE stands there already."""
+    where = f"at line {line}" if line else "in text that an earlier edit of this response adds"
+    return EditError(
+        "already_applied", f"`{path}`: the REPLACE lines already stand {where}",
+        "leave this edit out if that is what you wanted; otherwise read the file and write SEARCH as it is now; "
+        f"{WHOLE}", candidates=(line,) if line else (),
+    )  # fmt: skip
+
+
+def unconvertible(path: str, found: Found, window: Sequence[str], line: int) -> EditError:
+    """SEARCH fits but for its indentation, and REPLACE cannot be re-indented the same way."""
+    fit = found.fits[0]
+    pairs = zip(fit.search, window, strict=True)
+    sent, seen = next(((s, f) for s, f in pairs if s != f), (fit.search[0], window[0]))
+    return EditError(
+        "no_match",
+        f"`{path}`: SEARCH fits at line {line} only with another indentation, and the REPLACE lines cannot be "
+        "indented the same way without guessing",
+        f"{clue(sent, seen) or 'copy the indentation from the file, also into REPLACE'}; {WHOLE}",
+        candidates=(line,) if line else (),
+        closest=_place(line - 1, line - 1 + len(window), window) if line else None,
+        first_difference=FirstDifference(line, shown(sent), shown(seen)) if line else None,
+    )
+
+
+def no_match(path: str, search: Sequence[str], near: Neighbourhood | None, work: Work, *, note: str = "") -> EditError:
+    """No place fits. `near` is the file as it is on disk; None if there is nothing on disk to show."""
+    count = f"{len(search)} SEARCH line{'s' if len(search) != 1 else ''}"
+    message = f"`{path}`: the {count} {'do' if len(search) != 1 else 'does'} not stand there as whole lines"
+    hints = [h for h in (note, clue_of_search(search)) if h]
+    window = near.closest(search, work) if near is not None else None
+    if near is None or window is None:
+        if near is not None and not near.bodies:
+            hints.append("the file is empty")
+        return EditError("no_match", message, "; ".join([*hints, "read the file and copy SEARCH from it", WHOLE]))
+    start, end = window
+    body = near.bodies[start:end]
+    line, sent, seen = _first_difference(search, body)
+    told = clue(sent, seen) if line < len(body) else ""
+    column = first_difference(sent, seen)
+    return EditError(
+        "no_match",
+        f"{message}; the closest place is {_span(start + 1, end)}",
+        "; ".join([*hints, *([told] if told else []), "copy SEARCH from the lines shown", WHOLE]),
+        closest=_place(start, end, body),
+        first_difference=FirstDifference(
+            start + 1 + line, shown(sent, column), shown(seen, column) if line < len(body) else "(no further line)"
+        ),
+    )
+
+
+def overtaken(path: str, start: int, end: int, by: int) -> EditError:
+    """SEARCH stood in the file until an earlier edit of the same response changed its lines (1-based)."""
+    return EditError(
+        "no_match",
+        f"`{path}`: SEARCH stood at {_span(start, end)}, but edit {by} of this response changes them first",
+        "edits are applied in order: write SEARCH for what that edit leaves there, or make one edit of the two; "
+        f"{WHOLE}",
+        candidates=(start,),
+    )
+
+
+def _span(start: int, end: int) -> str:
+    return f"lines {start}-{end}" if end > start else f"line {start}"
+
+
+def _first_difference(search: Sequence[str], body: Sequence[str]) -> tuple[int, str, str]:
+    """(index of the line, line sent, line found). Blank lines that SEARCH begins with beyond the place are skipped."""
+    lead = next((n for n, line in enumerate(search) if line.strip()), 0)
+    sent = search[lead:]
+    for number, line in enumerate(sent):
+        seen = body[number] if number < len(body) else ""
+        if number >= len(body) or line != seen:
+            return number, line, seen
+    return 0, sent[0] if sent else "", body[0] if body else ""
+
+
+def _place(start: int, end: int, window: Sequence[str]) -> ClosestPlace:
+    rows: list[str] = []
+    size = 0
+    for number, body in enumerate(window[:_MAX_SHOWN_LINES], start + 1):
+        row = f"{number}| {_cut(body)}"
+        size += len(row)
+        if size > _MAX_SHOWN_CHARS:
+            break
+        rows.append(row)
+    left = len(window) - len(rows)
+    if left:
+        rows.append(f"... {left} more lines")
+    return ClosestPlace(start + 1, end, "\n".join(rows))
+
+
+def _cut(body: str) -> str:
+    text = body if len(body) <= _MAX_LINE else body[:_MAX_LINE] + "…"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """`text` with what is no Unicode (bytes that could not be decoded) written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,181 @@
+"""The SEARCH/REPLACE format: reads blocks out of a response.
+
+    path/to/file.py
+    <<<<<<< SEARCH
+    lines as they are in the file
+    =======
+    lines as they shall be
+    >>>>>>> REPLACE
+
+Rule: a block has three markers of equal length (7 or more), each alone on its line; between them everything is
+content, to the letter. Whatever looks like a marker and is none, or could be read in two ways, is a parse error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from regreen.edits.parsed import Format, Parsed
+from regreen.edits.paths import path_above
+from regreen.model import EditError, Replacement
+
+_HEAD = re.compile(r"(<{7,}) SEARCH[ \t]*$")
+_LOOSE_HEAD = re.compile(r"\s*(<{5,})\s*(?:search\b|$)", re.IGNORECASE)
+_LOOSE_TAIL = re.compile(r"\s*(>{5,})\s*(?:replace\b|$)", re.IGNORECASE)
+_CONFLICT = re.compile(r"(?:<{7,}|>{7,})(?:[ \t]|$)")
+_ESCAPED = re.compile(r"\\([<=>])\1{6,}(?: SEARCH| REPLACE)?[ \t]*$")
+
+_LONGER = (
+    "if the text itself holds such a line, use longer markers for the whole block: nine `<`, nine `=`, nine `>`, "
+    "or more; all three of the same length"
+)
+_SHAPE = (
+    "send the whole response again; a block is: the path alone on a line, `<<<<<<< SEARCH`, the lines as they are "
+    "in the file, `=======`, the new lines, `>>>>>>> REPLACE`, each marker alone on its line"
+)
+
+
+class _Unreadable(Exception):
+    """Carries the problem out of the reader; never leaves this module."""
+
+    def __init__(self, message: str, hint: str = _SHAPE) -> None:
+        super().__init__(message)
+        self.error = EditError("parse", message, hint)
+
+
+@dataclass(slots=True)
+class _Reader:
+    lines: list[str]
+    at: int = 0
+    edits: list[Replacement] = field(default_factory=list[Replacement])
+    rest: list[str] = field(default_factory=list[str])
+    path: str = ""
+
+    def read(self) -> None:
+        """Read all blocks. Raises _Unreadable at the first place that is not clear."""
+        gap = 0  # where in `rest` the text after the last block begins
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            head = _HEAD.match(line)
+            if head is None:
+                self._check_outside(line)
+                self.rest.append(line)
+                self.at += 1
+                continue
+            self._settle_path(self.rest[gap:])
+            gap = len(self.rest)
+            self._block(len(head[1]))
+
+    def _check_outside(self, line: str) -> None:
+        if _LOOSE_HEAD.match(line) or _LOOSE_TAIL.match(line) or _CONFLICT.match(line):
+            raise _Unreadable(
+                f"line {self.at + 1} of the response looks like a marker but is not one: {_shown(line)}; wanted "
+                "`<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`, each alone on its line, in this order"
+            )
+
+    def _settle_path(self, above: list[str]) -> None:
+        found = path_above(above)
+        if found.path:
+            self.path = found.path
+            return
+        if not self.path:
+            raise _Unreadable(
+                f"the block at line {self.at + 1} of the response has no path", "put the path, and nothing else, "
+                "on the line above `<<<<<<< SEARCH` (or above its code fence); then send the whole response again",
+            )  # fmt: skip
+        if found.mention and not f"/{self.path}".endswith(f"/{found.mention.removeprefix('./')}"):
+            raise _Unreadable(
+                f"it is not clear which file the block at line {self.at + 1} of the response is for: the line above "
+                f"mentions `{found.mention}`, the block before was for `{self.path}`",
+                "put the path alone on the line above each block; then send the whole response again",
+            )
+
+    def _block(self, length: int) -> None:
+        start = self.at + 1
+        self.at += 1
+        search = self._until("=" * length, length, start, "SEARCH")
+        replace = self._until(">" * length + " REPLACE", length, start, "REPLACE")
+        self.edits.append(Replacement(self.path, _text(search), _text(replace)))
+
+    def _until(self, marker: str, length: int, start: int, part: str) -> list[str]:
+        """Content lines up to `marker`, which is consumed."""
+        content: list[str] = []
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if line.rstrip(" \t") == marker:
+                self.at += 1
+                return content
+            self._check_inside(line, length, start, part)
+            content.append(line)
+            self.at += 1
+        raise _Unreadable(
+            f"the block that begins at line {start} of the response does not end: no line `{marker}` after its {part} "
+            f"marker (all three markers of a block have the same length, here {length})",
+            "the response may have been cut off; send all of its blocks again, complete",
+        )
+
+    def _check_inside(self, line: str, length: int, start: int, part: str) -> None:
+        where = f"line {self.at + 1} of the response: "
+        block = f"the block that begins at line {start}"
+        head, tail = _LOOSE_HEAD.match(line), _LOOSE_TAIL.match(line)
+        escaped = _ESCAPED.match(line)
+        if line.startswith("<" * length) and head and len(head[1]) == length:
+            raise _Unreadable(f"{where}{block} is not closed before another one begins: {_shown(line)}")
+        if line.startswith(">" * length) and tail and len(tail[1]) == length:
+            missing = (
+                f"has no divider `{'=' * length}` before" if part == "SEARCH" else "has an end marker with more on"
+            )
+            raise _Unreadable(f"{where}{block} {missing} the line {_shown(line)}")
+        if part == "REPLACE" and line.rstrip(" \t") == "=" * length:
+            raise _Unreadable(f"{where}{block} has a second divider `{'=' * length}`", _LONGER)
+        if escaped and line.rstrip().count(escaped[1]) == length:
+            raise _Unreadable(f"{where}a backslash does not escape a marker: {_shown(line)}", _LONGER)
+
+
+def parse_blocks(text: str) -> Parsed:
+    """Read all SEARCH/REPLACE blocks of a response. A response without any is the problem `no_edits`."""
+    reader = _Reader([line[:-1] if line.endswith("\r") else line for line in text.split("\n")])
+    problem: EditError | None = None
+    try:
+        reader.read()
+    except _Unreadable as e:
+        problem = e.error
+    edits = tuple(reader.edits)
+    if problem is None and not edits:
+        problem = EditError("no_edits", "the response holds no SEARCH/REPLACE block", _SHAPE)
+    return Parsed(edits, problem, len(edits), "\n".join(reader.rest))
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(line + "\n" for line in lines)
+
+
+def _shown(line: str) -> str:
+    return repr(line if len(line) <= 80 else line[:77] + "...")
+
+
+_PROMPT = """\
+Answer with SEARCH/REPLACE blocks. For each change:
+
+path/to/file.py
+```
+<<<<<<< SEARCH
+whole lines, exactly as they are in the file now
+=======
+the lines that take their place
+>>>>>>> REPLACE
+```
+
+- The path, relative to the repository, stands alone on the line above the block.
+- SEARCH is whole lines with their indentation, and must occur exactly once in the file; add lines around it until \
+it does.
+- Keep blocks small: only the lines that change, and as many around them as make the place unique.
+- Blocks are applied in order, all or none. If one does not fit, nothing is written and all must be sent again.
+- An empty SEARCH creates a file that does not exist. An empty REPLACE deletes the SEARCH lines.
+- Never shorten with `...` or "rest of the code": what REPLACE leaves out is deleted.
+- If the text itself holds a line like `=======`, use longer markers (nine or more characters), all three of the same \
+length.
+"""
+
+SEARCH_REPLACE = Format("search_replace", parse_blocks, _PROMPT)

@@ -1,0 +1,69 @@
+"""What the proposer is told, bounded in size: the task, what fails, where to look, what was tried. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regreen.fix.progress import Standing
+from regreen.model import Attempt, AttemptState, Brief, SuiteReport, SuspiciousLine, Tried
+
+_MAX_IDS = 50
+_MAX_FAILURES = 8
+_MAX_SUSPICIOUS = 12
+_MAX_SIGNATURES = 40
+_MAX_TRIED = 6
+_MAX_DIFF_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What the repository itself says about the failure: suspicious lines, signatures of the code involved."""
+
+    suspicious: tuple[SuspiciousLine, ...] = ()
+    signatures: tuple[str, ...] = ()
+
+
+def make_brief(
+    failing: Iterable[str], report: SuiteReport, insight: Insight, attempts: Sequence[Attempt], attempts_left: int
+) -> Brief:
+    """The brief for the next proposal. `report` is that of the best tree so far, which is the tree on disk."""
+    ids = sorted(failing)
+    exemplars = {g.ids[0] for g in report.groups if g.ids}
+    shown = [f for f in report.failures if f.id in exemplars] or list(report.failures)
+    return Brief(
+        task=_task(len(ids)),
+        failing=tuple(ids[:_MAX_IDS]),
+        failures=tuple(shown[:_MAX_FAILURES]),
+        suspicious=insight.suspicious[:_MAX_SUSPICIOUS],
+        signatures=insight.signatures[:_MAX_SIGNATURES],
+        tried=tuple(_tried(a) for a in attempts[-_MAX_TRIED:]),
+        attempts_left=attempts_left,
+    )
+
+
+def _task(n: int) -> str:
+    tests = "1 failing test" if n == 1 else f"{n} failing tests"
+    return (
+        f"Make {tests} pass without breaking a test that passes. Change the code under test, not the tests; "
+        "fix the cause and only the cause. Edits are SEARCH/REPLACE on whole lines; each SEARCH must occur once."
+    )
+
+
+def _tried(attempt: Attempt) -> Tried:
+    diff = attempt.diff
+    if len(diff) > _MAX_DIFF_CHARS:
+        diff = diff[:_MAX_DIFF_CHARS] + f"\n... {len(diff) - _MAX_DIFF_CHARS} characters left out\n"
+    return Tried(attempt.number, attempt.state, attempt.note, diff, attempt.message)
+
+
+def one_line(state: AttemptState, now: Standing, report: SuiteReport) -> str:
+    """The verdict on an attempt in one line: what it repaired, broke and left."""
+    parts = [f"{len(now.fixed)} of {len(now.fixed | now.still)} goal tests pass"]
+    if now.broken:
+        parts.append(f"broke {len(now.broken)}: {', '.join(sorted(now.broken)[:3])}")
+    if now.strangers:
+        parts.append(f"new failures: {', '.join(sorted(now.strangers)[:3])}")
+    if report.message and state in (AttemptState.BROKEN, AttemptState.TIMEOUT):
+        parts.append(report.message)
+    return f"{state}: {'; '.join(parts)}"

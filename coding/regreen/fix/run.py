@@ -1,0 +1,393 @@
+"""`FixRun`: the state machine of one repair, driven from outside.
+
+It knows no model, protocol or terminal. A driver reads `brief`, calls `submit`, and stops when `outcome` is set.
+Its state is the baseline, the tuple of attempts and which transaction holds the best tree; all else is computed.
+A try that is not better than the best so far is rolled back before `submit` returns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from regreen import edits
+from regreen.events import EventLog
+from regreen.fix import baseline as first_run
+from regreen.fix.brief import Insight, make_brief, one_line
+from regreen.fix.clock import WorkClock
+from regreen.fix.convergence import StopRules, runs_spent, stop_reason
+from regreen.fix.evidence import evidence, hint
+from regreen.fix.progress import Standing, Target, adopt, judge, passes, standing
+from regreen.fix.proposer import Proposer
+from regreen.fix.scope import Objection, Scope
+from regreen.fix.tree import tree_hash
+from regreen.model import (
+    Attempt,
+    AttemptState,
+    Brief,
+    Evidence,
+    Outcome,
+    Proposal,
+    RestoreReport,
+    Snapshot,
+    StopReason,
+    SuiteReport,
+)
+from regreen.settings import Limits
+from regreen.snapshots import Snapshots
+from regreen.workspace import FileImage, Journal, Workspace
+
+_GOAL_RUNS = 3
+_MAX_GUARD_RERUNS = 20
+_LEAST_TEST_S = 5.0  # no test is called hanging before this
+_TEST_SLACK = 5.0  # nor before so many times what the slowest passing test took
+_FIRST_TEST_SHARE = 1 / 6  # of the budget: the limit of one test as long as nothing is known of the others
+
+
+class RunTests(Protocol):
+    """Runs tests cold, going on after one that crashes or hangs. An empty selection means: all."""
+
+    def __call__(self, selection: Sequence[str], timeout_s: float, per_test_timeout_s: float) -> SuiteReport: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixRequest:
+    """What a run is asked to do. `selection` is the scope: the tests that count, empty for all."""
+
+    run_id: str
+    selection: tuple[str, ...] = ()
+    scope: Scope = field(default_factory=Scope)
+    rules: StopRules = field(default_factory=StopRules)
+    keep_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FixBench:
+    """The effects that a run works with. `insight` gathers what helps a proposer to read the failures."""
+
+    workspace: Workspace
+    journal: Journal
+    snapshots: Snapshots
+    run_tests: RunTests
+    insight: Callable[[SuiteReport], Insight]
+    protected_files: Callable[[], Sequence[str]]
+    cancelled: Callable[[], bool]
+    limits: Limits
+
+
+class FixRun:
+    """One repair. Not safe for two threads at once: whoever drives it, drives it alone."""
+
+    def __init__(self, request: FixRequest, bench: FixBench, log: EventLog) -> None:
+        self.request = request
+        self.attempts: tuple[Attempt, ...] = ()
+        self.outcome: Outcome | None = None
+        self._bench = bench
+        self._log = log
+        self._clock = WorkClock()
+        self._snapshot: Snapshot | None = None
+        self._baseline: first_run.Baseline | None = None
+        self._target = Target(frozenset(), frozenset())
+        self._best: Standing | None = None
+        self._best_report: SuiteReport | None = None
+        self._best_txn = ""
+        self._protected: dict[str, str] = {}
+        self._side_effects: dict[str, None] = {}
+        self._trees: set[str] = {tree_hash({}, {})}
+
+    # --- what a driver reads and calls ---------------------------------------------------------------
+
+    @property
+    def brief(self) -> Brief:
+        """What a proposer may know now. Only after `start`."""
+        report = self._best_report
+        assert report is not None and self._best is not None, "start() comes first"
+        left = self.request.rules.max_attempts - runs_spent(self.attempts)
+        return make_brief(self._best.still, report, self._bench.insight(report), self.attempts, left)
+
+    @property
+    def work_s(self) -> float:
+        """Seconds of our own work so far; a caller's thinking time is not in it."""
+        return self._clock.spent_s
+
+    def start(self) -> None:
+        """Record the tree and take the baseline. Sets `outcome` where there is nothing to attempt."""
+        with self._clock:
+            self._snapshot = self._bench.snapshots.take(self.request.run_id)
+            self._log.emit("snapshot_taken", snapshot=self._snapshot.id)
+            self._protected = self._hashes(self._bench.protected_files())
+            base = first_run.take(self._run_tests, self.request.selection)
+            self._baseline, self._target, self._best_report = base, base.target, base.report
+            self._best = standing(base.target, base.report)
+        if base.stop is StopReason.ALREADY_GREEN:
+            self._finish(base.stop)
+        self.check_budget()
+        if self.outcome is None and base.stop is not None:
+            self._finish(base.stop)
+
+    def submit(self, proposal: Proposal) -> Attempt:
+        """Try one proposal: apply it, run the tests, keep it if better than the best so far, else roll it back."""
+        assert self.outcome is None and self._baseline is not None, "the run is not open"
+        begin = time.monotonic()
+        number = len(self.attempts) + 1
+        self._log.emit("attempt_started", number=number, note=proposal.note)
+        with self._clock:
+            attempt = self._try(number, proposal)
+        attempt = replace(attempt, duration_s=round(time.monotonic() - begin, 3))
+        self.attempts = (*self.attempts, attempt)
+        self._log.emit("attempt_finished", attempt=attempt)
+        self._settle(attempt)
+        return attempt
+
+    def give_up(self) -> None:
+        """The proposer has no further idea."""
+        if self.outcome is None:
+            self._finish(StopReason.CANCELLED if self._bench.cancelled() else StopReason.PROPOSER_FAILED)
+
+    def stop(self, reason: StopReason) -> None:
+        """End the run from outside: `cancelled`, `budget`, ... Does nothing to a run that has ended."""
+        if self.outcome is None:
+            self._finish(reason)
+
+    def spend(self, seconds: float) -> None:
+        """Charge work done for the run elsewhere (a search proposer's, say) to its budget."""
+        self._clock.add(seconds)
+
+    def check_budget(self) -> None:
+        """End the run if it was cancelled or its budget is spent."""
+        if self.outcome is None and self._bench.cancelled():
+            self._finish(StopReason.CANCELLED)
+        elif self.outcome is None and self._clock.spent_s >= self.request.rules.budget_s:
+            self._finish(StopReason.BUDGET)
+
+    # --- one attempt ---------------------------------------------------------------------------------
+
+    def _try(self, number: int, proposal: Proposal) -> Attempt:
+        plan = edits.plan(proposal, self._bench.workspace, limits=self._bench.limits)
+        blank = Attempt(
+            number,
+            AttemptState.REFUSED,
+            proposal.note,
+            edits=plan.report.edits,
+            diff="".join(f.diff for f in plan.report.files),
+        )
+        if not plan.report.ok:
+            errors = [e.error for e in plan.report.edits if e.error is not None]
+            kind, message = (errors[0].kind, errors[0].message) if errors else ("no_edits", "no edits found")
+            return replace(blank, message=message, refusal=kind)
+        before = {c.path: self._bench.workspace.image(c.path) for c in plan.changes}
+        texts = {p: i.data.decode("utf-8", "surrogateescape") for p, i in before.items()}
+        if objections := self.request.scope.objections(plan.changes, texts):
+            return replace(blank, message=_objection_text(objections), refusal=objections[0].kind)
+        tree = self._tree({c.path: c.after for c in plan.changes})
+        if tree in self._trees:
+            return replace(
+                blank,
+                state=AttemptState.REPEATED,
+                tree=tree,
+                refusal="repeated",
+                message="this gives a tree that was tried before; it was not run again",
+            )
+        self._trees.add(tree)
+        report = edits.commit(plan, self._bench.journal, label=f"attempt {number}", run_id=self.request.run_id)
+        if not report.ok:
+            return replace(blank, edits=report.edits, message="the files changed meanwhile", refusal="stale")
+        self._log.emit("edit_applied", number=number, transaction=report.transaction, files=report.files)
+        return self._measure(replace(blank, edits=report.edits, tree=tree, transaction=report.transaction))
+
+    def _measure(self, attempt: Attempt) -> Attempt:
+        assert self._best is not None
+        report = self._run_tests(self.request.selection)
+        now = self._without_flakes(standing(self._target, report), report)
+        state = judge(self._best, now, report)
+        message = one_line(state, now, report)
+        if state is AttemptState.PASSED and (doubt := self._doubt(attempt)):
+            state, message = AttemptState.SAME, doubt
+        kept = state in (AttemptState.PASSED, AttemptState.IMPROVED)
+        if kept:
+            self._target = adopt(self._target, report)
+            self._best, self._best_report, self._best_txn = (
+                standing(self._target, report),
+                report,
+                attempt.transaction,
+            )
+        else:
+            self._rewind()
+        return replace(
+            attempt,
+            state=state,
+            kept=kept,
+            message=message,
+            fixed=tuple(sorted(now.fixed)),
+            broken=tuple(sorted(now.broken)),
+            still=tuple(sorted(now.still | now.strangers)),
+            failures=report.failures,
+        )
+
+    def _without_flakes(self, now: Standing, report: SuiteReport) -> Standing:
+        """A guard test that newly fails is run again by itself; one that passes then is flaky, not broken."""
+        doubtful = sorted(now.broken & frozenset(report.outcomes))
+        if not now.ran or not doubtful or len(doubtful) > _MAX_GUARD_RERUNS:
+            return now
+        for _ in range(_GOAL_RUNS - 1):
+            again = self._run_tests(doubtful)
+            flaky = {i for i in doubtful if passes(i, again)}
+            if flaky:
+                target = self._target
+                self._target = replace(target, guard=target.guard - flaky, flaky=target.flaky | flaky)
+                return standing(self._target, report)
+        return now
+
+    def _doubt(self, attempt: Attempt) -> str:
+        """Verify a tree whose tests passed: protected files as they were, everything cold again. "" = no doubt."""
+        assert self._baseline is not None and self._snapshot is not None
+        self._put_back_side_effects()
+        changed = [p for p, sha in self._hashes(tuple(self._protected)).items() if sha != self._protected[p]]
+        allowed = {e.path for e in attempt.edits} | set(self._bench.journal.touched(self.request.run_id))
+        if tampered := sorted(set(changed) - (allowed if self.request.scope.tests != "readonly" else set[str]())):
+            return f"protected files were changed by the tests themselves: {', '.join(tampered[:5])}"
+        cold = self._run_tests(self.request.selection)
+        now = self._without_flakes(standing(self._target, cold), cold)
+        if not now.green:
+            return "passed once, but not again: " + one_line(AttemptState.SAME, now, cold)
+        missing = {i for i in self._baseline.report.outcomes if "::" in i} - set(cold.outcomes)
+        if missing:
+            return f"tests are gone that the baseline had: {', '.join(sorted(missing)[:5])}"
+        goal = sorted(i for i in self._target.goal if i in cold.outcomes)
+        last = self._run_tests(goal)
+        if not all(passes(i, last) for i in goal):
+            return "the goal tests passed twice, but not a third time"
+        self._best_report = cold
+        return ""
+
+    def _settle(self, attempt: Attempt) -> None:
+        if self._bench.cancelled():
+            self._finish(StopReason.CANCELLED)
+        elif attempt.state is AttemptState.PASSED:
+            self._finish(StopReason.FIXED)
+        elif reason := stop_reason(self.attempts, self.request.rules, self._clock.spent_s):
+            self._finish(reason)
+
+    # --- effects -------------------------------------------------------------------------------------
+
+    def _run_tests(self, selection: Sequence[str]) -> SuiteReport:
+        assert self._snapshot is not None
+        self._log.emit("tests_started", selection=list(selection))
+        mark = self._bench.snapshots.mark(self._snapshot)
+        report = self._bench.run_tests(selection, *self._time_limits())
+        made = self._bench.snapshots.side_effects(self._snapshot, mark)
+        self._side_effects |= dict.fromkeys(made)
+        self._log.emit("tests_finished", status=report.status, counts=report.counts, duration_s=report.duration_s)
+        return report
+
+    def _time_limits(self) -> tuple[float, float]:
+        """Seconds for a whole run and for one test of it, from the budget and from what the baseline took.
+
+        A run may outlast the budget by its own usual length: what is nearly verified is not thrown away.
+        """
+        budget_s = self.request.rules.budget_s
+        left_s = budget_s - self.work_s
+        if self._baseline is None:
+            return max(1.0, left_s), max(_LEAST_TEST_S, budget_s * _FIRST_TEST_SHARE)
+        report = self._baseline.report
+        slowest_s = max((s for i, s in report.durations_s.items() if i in report.passing), default=0.0)
+        per_test_s = max(_LEAST_TEST_S, _TEST_SLACK * slowest_s)
+        return max(left_s, 2 * report.duration_s + _LEAST_TEST_S), per_test_s
+
+    def _rewind(self) -> RestoreReport:
+        assert self._snapshot is not None
+        ours = self._bench.snapshots.made_by_tests(self._snapshot)
+        report = self._bench.journal.rewind(self.request.run_id, to=self._best_txn, ours=ours)
+        self._log.emit("restored", restored=report.restored, conflicts=report.conflicts)
+        return report
+
+    def _put_back_side_effects(self) -> RestoreReport:
+        assert self._snapshot is not None
+        keep = frozenset(self._bench.journal.touched(self.request.run_id))
+        return self._bench.snapshots.restore_run(self.request.run_id, self._snapshot, keep=keep)
+
+    def _hashes(self, paths: Sequence[str]) -> dict[str, str]:
+        return {p: self._bench.workspace.image(p).sha256 for p in paths}
+
+    def _tree(self, changes: dict[str, bytes | None]) -> str:
+        run_id, journal, workspace = self.request.run_id, self._bench.journal, self._bench.workspace
+        paths = sorted({*journal.touched(run_id), *changes})
+        touched = journal.touched(run_id)
+        now = {p: changes[p] if p in changes else _data(workspace.image(p)) for p in paths}
+        base = {p: _data(journal.before(run_id, p) if p in touched else workspace.image(p)) for p in paths}
+        return tree_hash(base, now)
+
+    # --- the end -------------------------------------------------------------------------------------
+
+    def _finish(self, reason: StopReason) -> None:
+        partial = self.request.keep_partial and self._best_txn != "" and reason is not StopReason.TAMPERED
+        keep = reason is StopReason.FIXED or partial
+        restored = self._leave(keep)
+        kept_files = self._kept_files() if keep else ()
+        fixed_tests = tuple(sorted(self._best.fixed)) if keep and self._best else ()
+        fixed = reason is StopReason.FIXED
+        self.outcome = Outcome(
+            reason=reason,
+            fixed=fixed,
+            fixed_tests=fixed_tests,
+            kept=bool(kept_files),
+            kept_files=kept_files,
+            restored=not keep and not restored.conflicts,
+            verified=fixed,
+            diff=self._diff(kept_files),
+            evidence=self._evidence(fixed),
+            hint=hint(reason, self._baseline.report.message if self._baseline else ""),
+            conflicts=restored.conflicts,
+        )
+        self._log.emit("run_finished", outcome=self.outcome)
+
+    def _leave(self, keep: bool) -> RestoreReport:
+        """Leave the tree at its best, or as it was; side effects of the tests are put back either way."""
+        if self._snapshot is None:
+            return RestoreReport()
+        if keep:
+            self._rewind()
+            report = self._put_back_side_effects()
+        else:
+            report = self._bench.snapshots.restore_run(self.request.run_id, self._snapshot)
+        self._bench.snapshots.release(self._snapshot)
+        self._log.emit("restored", restored=report.restored, deleted=report.deleted, conflicts=report.conflicts)
+        return report
+
+    def _kept_files(self) -> tuple[str, ...]:
+        touched = self._bench.journal.touched(self.request.run_id)
+        return tuple(sorted(p for p, (before, after) in touched.items() if before != after))
+
+    def _diff(self, kept: Sequence[str]) -> str:
+        return self._bench.snapshots.changes(self.request.run_id).diff if kept else ""
+
+    def _evidence(self, fixed: bool) -> Evidence:
+        goal_runs = f"{_GOAL_RUNS}/{_GOAL_RUNS}" if fixed else ""
+        return evidence(self._best_report, self._target, goal_runs, self.work_s, len(self._protected),
+                        tuple(self._side_effects))  # fmt: skip
+
+
+async def drive(run: FixRun, proposer: Proposer) -> Outcome:
+    """Drive a started run to its end with one proposer. Its working time is charged to the run's budget."""
+    while run.outcome is None:
+        begin = time.monotonic()
+        proposal = await proposer.propose(run.brief)
+        if proposer.costs_budget:
+            run.spend(time.monotonic() - begin)
+        if proposal is None:
+            run.give_up()
+        else:
+            run.check_budget()
+            if run.outcome is None:
+                run.submit(proposal)
+    return run.outcome
+
+
+def _data(image: FileImage) -> bytes | None:
+    return image.data if image.kind == "file" else None
+
+
+def _objection_text(objections: Sequence[Objection]) -> str:
+    return "; ".join(f"{o.message}: {o.hint}" for o in objections[:5])

@@ -1,0 +1,68 @@
+"""The value types that cross module borders. All frozen; none knows git, a process, a protocol or a terminal."""
+
+from regreen.model.changes import ChangeReport, Conflict, RestoreReport, Snapshot
+from regreen.model.contents import FileSymbols, FileText, SignatureReport, Skeleton, Skipped, Symbol
+from regreen.model.edits import (
+    ClosestPlace,
+    EditError,
+    EditErrorKind,
+    EditReport,
+    EditResult,
+    EditStatus,
+    FileAction,
+    FileDiff,
+    FirstDifference,
+    Proposal,
+    Replacement,
+)
+from regreen.model.runs import (
+    Attempt,
+    AttemptState,
+    Brief,
+    Evidence,
+    Outcome,
+    StopReason,
+    SuspiciousLine,
+    TamperPolicy,
+    Tried,
+)
+from regreen.model.suite import CaseOutcome, Counts, Failure, FailureGroup, SuiteReport, SuiteStatus
+
+__all__ = [
+    "Attempt",
+    "AttemptState",
+    "Brief",
+    "CaseOutcome",
+    "ChangeReport",
+    "ClosestPlace",
+    "Conflict",
+    "Counts",
+    "EditError",
+    "EditErrorKind",
+    "EditReport",
+    "EditResult",
+    "EditStatus",
+    "Evidence",
+    "Failure",
+    "FailureGroup",
+    "FileAction",
+    "FileDiff",
+    "FileSymbols",
+    "FileText",
+    "FirstDifference",
+    "Outcome",
+    "Proposal",
+    "Replacement",
+    "RestoreReport",
+    "SignatureReport",
+    "Skeleton",
+    "Skipped",
+    "Snapshot",
+    "StopReason",
+    "SuiteReport",
+    "SuiteStatus",
+    "SuspiciousLine",
+    "Symbol",
+    "TamperPolicy",
+    "Tried",
+]

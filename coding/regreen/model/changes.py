@@ -1,0 +1,46 @@
+"""Changes on disk: snapshots, restores, differences. Frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from regreen.model.edits import FileDiff
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A file that was not put back because it no longer is what we left there."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """Result of a restore. `deleted` are files that we (or the run's tests) had created. Paths are relative."""
+
+    restored: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    dry_run: bool = False
+    transaction: str = ""  # undoes this restore
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A recorded state of the work tree. `tree` is the git tree id, empty where git cannot see the folder."""
+
+    id: str
+    created: float
+    tree: str = ""
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReport:
+    """What differs from a snapshot, a job's start or HEAD."""
+
+    since: str
+    files: tuple[FileDiff, ...]
+    diff: str
+    truncated: bool = False

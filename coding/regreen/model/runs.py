@@ -1,0 +1,134 @@
+"""Fix runs: attempts, briefs, outcomes. Frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from regreen.model.changes import Conflict
+from regreen.model.edits import EditResult
+from regreen.model.suite import Counts, Failure
+from regreen.wire import internal
+
+
+class StopReason(StrEnum):
+    """Why a fix run ended."""
+
+    FIXED = "fixed"
+    ALREADY_GREEN = "already_green"
+    NO_PROGRESS = "no_progress"
+    REPEATED_FIX = "repeated_fix"
+    OSCILLATION = "oscillation"
+    REGRESSION = "regression"
+    ATTEMPT_LIMIT = "attempt_limit"
+    BUDGET = "budget"
+    FLAKY = "flaky"
+    ENVIRONMENT = "environment"
+    TAMPERED = "tampered"
+    NEEDS_TEST_CHANGE = "needs_test_change"
+    PROPOSER_FAILED = "proposer_failed"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+class AttemptState(StrEnum):
+    PASSED = "passed"
+    IMPROVED = "improved"
+    SAME = "same"
+    WORSE = "worse"
+    BROKEN = "broken"  # does not collect any more
+    TIMEOUT = "timeout"
+    REFUSED = "refused"  # not applied: edits do not match, or a rule forbids them
+    REPEATED = "repeated"  # the resulting tree was seen before; not run
+
+
+TamperPolicy: TypeAlias = Literal["readonly", "additions_only", "editable"]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspiciousLine:
+    """A line that failing tests execute and passing tests mostly do not. `score` is in 0..1 (Ochiai)."""
+
+    path: str
+    line: int
+    score: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One earlier attempt, as told to the proposer."""
+
+    number: int
+    state: AttemptState
+    note: str
+    diff: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a proposer may know now: all of it bounded in size."""
+
+    task: str
+    failing: tuple[str, ...]
+    failures: tuple[Failure, ...]
+    suspicious: tuple[SuspiciousLine, ...]
+    signatures: tuple[str, ...]
+    tried: tuple[Tried, ...]
+    attempts_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One proposal and what came of it. `fixed`, `broken`, `still` are test ids against the baseline."""
+
+    number: int
+    state: AttemptState
+    note: str = ""
+    message: str = ""  # why it was refused, or the verdict in one line
+    refusal: str = ""  # kind of the refusal: `path_protected`, `path_out_of_scope`, `no_match`, ...
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    still: tuple[str, ...] = ()
+    edits: tuple[EditResult, ...] = ()
+    diff: str = ""
+    failures: tuple[Failure, ...] = ()
+    duration_s: float = 0.0
+    tree: str = internal(default="")  # normalised hash of the files this attempt would leave
+    transaction: str = internal(default="")
+    kept: bool = False  # the best so far; the next attempt starts from it
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What `fixed` (or any other end) rests on."""
+
+    interpreter: str = ""
+    argv: tuple[str, ...] = ()
+    sandbox: str = ""
+    counts: Counts = field(default_factory=Counts)
+    goal_runs: str = ""  # "3/3": cold runs in which the goal tests passed
+    duration_s: float = 0.0
+    protected_files: int = 0  # test files whose bytes were checked against the baseline
+    side_effects: tuple[str, ...] = ()  # files that the run's tests created or changed, put back
+    flaky: tuple[str, ...] = ()
+    pre_existing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a fix run ended. `fixed` is only ever true together with `verified` and reason `fixed`."""
+
+    reason: StopReason
+    fixed: bool
+    fixed_tests: tuple[str, ...] = ()
+    kept: bool = False
+    kept_files: tuple[str, ...] = ()
+    restored: bool = False
+    verified: bool = False
+    diff: str = ""
+    evidence: Evidence = field(default_factory=Evidence)
+    hint: str = ""
+    conflicts: tuple[Conflict, ...] = ()

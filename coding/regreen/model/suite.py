@@ -1,0 +1,99 @@
+"""What a test run says. Frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from regreen.wire import internal
+
+
+class SuiteStatus(StrEnum):
+    """What a test run came to. `passed` means: tests ran to the end and none failed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"  # a collection or fixture error, and nothing worse
+    NO_TESTS = "no_tests"
+    CRASHED = "crashed"  # the process ended without telling its results
+    TIMEOUT = "timeout"
+    ENVIRONMENT = "environment"  # no usable interpreter, runner or dependency
+    DENIED = "denied"  # an approval was refused
+    CANCELLED = "cancelled"
+
+
+CaseOutcome: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+"""Outcome of one test. A strict xpass is `failed`; a setup or teardown error is `error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    xfailed: int = 0
+    xpassed: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failing test, condensed. `id` is the runner's own id; `file` is relative to the root, `line` 1-based.
+
+    `kind` is the exception's name (`AssertionError`, `KeyError`), or `collection`, `crash`, `timeout`.
+    `signature` is equal for failures of equal cause: exception, normalised message, innermost in-repo frame.
+    """
+
+    id: str
+    file: str
+    line: int
+    kind: str
+    message: str
+    excerpt: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failures that share a signature: one exemplar is shown in full, the others by id."""
+
+    signature: str
+    message: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """What one test run said. `outcomes` holds every test that ran, by id, in running order."""
+
+    status: SuiteStatus
+    runner: str
+    argv: tuple[str, ...]
+    interpreter: str
+    sandbox: str
+    counts: Counts
+    failures: tuple[Failure, ...]
+    groups: tuple[FailureGroup, ...]
+    duration_s: float
+    message: str = ""  # the diagnosis, where the status needs one (environment, crashed, no_tests, timeout)
+    log: str = ""  # path of the complete output, in the state folder
+    notes: tuple[str, ...] = ()  # "left processes", "output cut", ...
+    outcomes: Mapping[str, CaseOutcome] = internal(default_factory=dict[str, "CaseOutcome"])
+    durations_s: Mapping[str, float] = internal(default_factory=dict[str, float])
+
+    @property
+    def green(self) -> bool:
+        """True only if tests ran, all of them reported, and none failed."""
+        return self.status is SuiteStatus.PASSED
+
+    @property
+    def failing(self) -> frozenset[str]:
+        return frozenset(i for i, o in self.outcomes.items() if o in ("failed", "error"))
+
+    @property
+    def passing(self) -> frozenset[str]:
+        """Ids that count as passing. A skipped or xfailed test does not."""
+        return frozenset(i for i, o in self.outcomes.items() if o in ("passed", "xpassed"))

@@ -1,0 +1,80 @@
+"""Fixes read from a file, one JSON object a line: the proposer of tests, demonstrations and replays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from regreen.errors import UsageError
+from regreen.model import Brief, Proposal, Replacement
+
+_KEYS = frozenset(("text", "replacements", "format", "note"))
+_WANTED = '{"text": "..."} or {"replacements": [{"path", "search", "replace"}]}, with an optional "note"'
+
+
+class ScriptedProposer:
+    """Hands in its proposals in order, whatever came of the earlier ones; after the last it gives up."""
+
+    name = "scripted"
+    costs_budget = True
+
+    def __init__(self, proposals: Sequence[Proposal]) -> None:
+        self._left = list(proposals)
+
+    @classmethod
+    def from_file(cls, path: Path) -> ScriptedProposer:
+        """Read a script; blank lines are skipped. Raises UsageError that names the file and the line."""
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as e:
+            raise UsageError(
+                "invalid_arguments", f"{path}: the script cannot be read: {e}", "name a UTF-8 JSONL file"
+            ) from e
+        lines = enumerate(text.split("\n"), 1)
+        return cls([_parse(line, f"{path}:{number}") for number, line in lines if line.strip()])
+
+    async def propose(self, brief: Brief) -> Proposal | None:  # noqa: ARG002 (a script knows in advance)
+        return self._left.pop(0) if self._left else None
+
+
+def _parse(line: str, where: str) -> Proposal:
+    try:
+        data: object = json.loads(line)
+    except ValueError as e:
+        raise _bad(where, f"not JSON: {e}") from e
+    if not isinstance(data, dict):
+        raise _bad(where, f"a JSON {type(data).__name__}, not an object")
+    fields = cast("Mapping[str, object]", data)
+    unknown = sorted(set(fields) - _KEYS)
+    if unknown:
+        raise _bad(where, f"unknown key {unknown[0]!r}")
+    if ("text" in fields) == ("replacements" in fields):
+        raise _bad(where, "exactly one of `text` and `replacements` is needed")
+    words = {k: fields.get(k, d) for k, d in (("text", ""), ("format", "auto"), ("note", ""))}
+    for key, value in words.items():
+        if not isinstance(value, str):
+            raise _bad(where, f"`{key}` is not a string")
+    return Proposal(
+        text=cast("str", words["text"]),
+        replacements=_replacements(fields.get("replacements", []), where),
+        format=cast("str", words["format"]),
+        note=cast("str", words["note"]),
+    )
+
+
+def _replacements(value: object, where: str) -> tuple[Replacement, ...]:
+    if not isinstance(value, list):
+        raise _bad(where, "`replacements` is not a list")
+    found: list[Replacement] = []
+    for item in cast("list[object]", value):
+        fields = cast("Mapping[str, object]", item) if isinstance(item, dict) else {}
+        if set(fields) != {"path", "search", "replace"} or not all(isinstance(v, str) for v in fields.values()):
+            raise _bad(where, "a replacement needs the strings `path`, `search` and `replace`, and nothing else")
+        found.append(Replacement(*(cast("str", fields[k]) for k in ("path", "search", "replace"))))
+    return tuple(found)
+
+
+def _bad(where: str, found: str) -> UsageError:
+    return UsageError("invalid_arguments", f"{where}: {found}", f"write one a line: {_WANTED}")

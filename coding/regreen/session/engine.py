@@ -1,0 +1,152 @@
+"""`Engine`: all repositories of one process, and the one way from a tool's name and arguments to its result.
+
+Front ends call it from a thread that they own; it blocks. Errors that a user can act on come back as results. What
+leaves here has passed the redactor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from regreen.errors import RegreenError, UsageError
+from regreen.jobs import STOP_S, Jobs
+from regreen.redact import Redactor
+from regreen.sandbox import Cancel
+from regreen.session import trust
+from regreen.session.fixing import FixJob, FixOptions, start_fix
+from regreen.session.handlers import HANDLERS, Call, OnProgress
+from regreen.session.repository import Approve, Session
+from regreen.session.resolve import resolve
+from regreen.settings import Settings
+from regreen.store import Store, repo_key
+from regreen.tools import BY_NAME, check
+from regreen.tools.text import say
+from regreen.wire import Json, to_object
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool's answer: `text` is complete by itself, `data` says the same in structure."""
+
+    text: str
+    data: dict[str, Json]
+    is_error: bool
+
+
+class Engine:
+    """Opens repositories on demand, runs tools on them, owns the jobs. `close` ends and restores everything."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        cwd: Path | None = None,
+        approve: Approve | None = None,
+        caller_present: bool = True,
+    ) -> None:
+        self.settings = settings
+        self.store = Store(settings.state_dir)
+        self.jobs = Jobs(self.store)
+        self._cwd = cwd or Path.cwd()
+        self._approve = approve
+        self.caller_present = caller_present
+        self._redact = Redactor.from_environ(settings.environ)
+        self._sessions: dict[Path, Session] = {}
+        self._fixes: dict[str, FixJob] = {}
+        self._lock = threading.RLock()
+        self._closed = False
+
+    # --- sessions ------------------------------------------------------------------------------------
+
+    def session(self, repo: str = "") -> Session:
+        """The session of a repository; opened, and recovered from a crash, at its first use."""
+        root = resolve(repo, self.settings.roots, self.settings.environ, self._cwd)
+        with self._lock:
+            known = self._sessions.get(root)
+            if known is None:
+                known = Session(root, self.settings, self.store, approve=self._approve)
+                known.recover()
+                self._sessions[root] = known
+            return known
+
+    def recover(self) -> tuple[str, ...]:
+        """Recover every repository under the roots in which a killed process left something unfinished."""
+        rows = self.store.rows(
+            "SELECT DISTINCT repo FROM runs WHERE finished IS NULL AND kind = 'fix'"
+            " UNION SELECT DISTINCT repo FROM transactions WHERE state = 'open'"
+        )
+        wanted = {r["repo"] for r in rows}
+        done: list[str] = []
+        for root in [Path(r["root"]) for r in self.store.rows("SELECT root FROM repos")]:
+            allowed = not self.settings.roots or any(root.is_relative_to(r) for r in self.settings.roots)
+            if allowed and repo_key(root) in wanted and root.is_dir():
+                done += self.session(str(root) if self.settings.roots else "").recover()
+        return tuple(done)
+
+    def trust(self, folder: Path, how: str) -> None:
+        trust.grant(self.store, folder, how)
+
+    # --- tools ---------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, object],
+        *,
+        on_progress: OnProgress | None = None,
+        cancel: Cancel | None = None,
+    ) -> ToolResult:
+        """Run a tool. Never raises RegreenError: a refused or invalid call gives `is_error` and the error's JSON."""
+        try:
+            spec = BY_NAME.get(tool)
+            if spec is None:
+                near = get_close_matches(tool, BY_NAME, 1)
+                raise UsageError(
+                    "not_found",
+                    f"there is no tool `{tool}`",
+                    f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}",
+                )
+            args = check(spec, arguments)
+            session = self.session(args.pop("repo", ""))
+            data = HANDLERS[tool](Call(self, session, args, on_progress, cancel))
+        except RegreenError as e:
+            data = to_object(e.as_json())
+        masked = self._redact.deep(data)
+        assert isinstance(masked, dict)
+        return ToolResult(self._redact(say(tool, masked)), masked, is_error="error" in masked)
+
+    def fix(self, session: Session, options: FixOptions) -> FixJob:
+        """Start a fix run as a job of this engine."""
+        with self._lock:
+            if self._closed:
+                raise UsageError("invalid_arguments", "the engine is closed", "open it again")
+            fix_job = start_fix(session, options)
+            self._fixes[fix_job.job.id] = fix_job
+            self.jobs.add(fix_job.job)
+            return fix_job
+
+    def fix_job(self, job_id: str) -> FixJob | None:
+        """A fix run of this engine, running or ended."""
+        return self._fixes.get(job_id)
+
+    def close(self) -> None:
+        """End every job, restore what they changed, close the store. Safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.jobs.stop_all(STOP_S)
+        with self._lock:
+            for session in self._sessions.values():
+                session.close()
+            self.store.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,256 @@
+"""Starting fix runs and test runs as jobs: puts the run, its proposers and its effects together."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from regreen.errors import RegreenError, UsageError
+from regreen.events import Event, EventKind, EventLog
+from regreen.fix import FixBench, FixRequest, FixRun, Proposer, Scope, StopRules, drive
+from regreen.jobs import Job
+from regreen.model import Attempt, Proposal, StopReason, SuiteReport, TamperPolicy
+from regreen.proposers.caller import CallerProposer
+from regreen.proposers.chain import ChainProposer
+from regreen.session.repository import Session
+from regreen.session.searching import Hints, OfflineSearch
+from regreen.store import new_id
+from regreen.wire import Json, to_json, to_object
+
+ProposerName: TypeAlias = Literal["auto", "search", "caller", "scripted"]
+
+_AUTO_SEARCH_S = 60.0
+_MAX_ATTEMPTS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FixOptions:
+    """What `fix` was asked for. Zero numbers mean the default of the settings."""
+
+    selection: tuple[str, ...] = ()
+    proposer: ProposerName = "auto"
+    paths: tuple[str, ...] = ()
+    tests: TamperPolicy = "readonly"
+    max_attempts: int = 0
+    budget_s: float = 0.0
+    keep_partial: bool = False
+    script: Path | None = None
+    caller_present: bool = False  # is there a caller who can submit fixes after the start?
+
+
+@dataclass(slots=True)
+class FixJob:
+    """A fix run as a job, and the inbox for a caller's fixes."""
+
+    job: Job
+    run: FixRun
+    caller: CallerProposer | None
+    proposers: list[Proposer] = field(default_factory=list["Proposer"])
+
+    def submit(self, proposal: Proposal) -> int:
+        """Hand in a caller's fix; returns the number that its attempt will have."""
+        if self.caller is None:
+            raise UsageError(
+                "invalid_arguments",
+                f"{self.job.id} takes no fixes: its proposer works alone",
+                "start fix_tests with proposer=caller",
+            )
+        number = len(self.run.attempts) + 1
+        if not self.job.resume():
+            done = self.job.state == "done"
+            raise UsageError(
+                "invalid_arguments" if done else "busy",
+                f"{self.job.id} is {self.job.state}",
+                "start a new run" if done else "wait with job_status until it waits for edits",
+            )
+        self.caller.put(proposal)
+        return number
+
+    def attempt(self, number: int) -> Attempt | None:
+        return self.run.attempts[number - 1] if len(self.run.attempts) >= number else None
+
+    def view(self) -> dict[str, Json]:
+        shown = self.run.attempts[-_MAX_ATTEMPTS_SHOWN:]
+        out: dict[str, Json] = {"attempts": [_brief_attempt(a) for a in shown]}
+        if self.run.outcome is not None:
+            out["outcome"] = to_json(self.run.outcome)
+        elif self.job.state == "waiting_for_edits":
+            out["brief"] = to_json(self.run.brief)
+        return out
+
+
+def _brief_attempt(attempt: Attempt) -> dict[str, Json]:
+    """An attempt without what only its own answer needs: the failures and edits in full."""
+    return {k: v for k, v in to_object(attempt).items() if k not in ("failures", "edits")}
+
+
+def start_fix(session: Session, options: FixOptions) -> FixJob:
+    """Take the work tree, and start the run in a job. Raises Refused, Busy or UsageError before anything happens."""
+    session.allow("edit")
+    session.allow("run")
+    lock = session.run_lock()
+    session.acquire(lock)
+    try:
+        fix_job = _assemble(session, options)
+    except BaseException:
+        lock.release()
+        raise
+
+    def work() -> None:
+        try:
+            _drive(fix_job)
+        finally:
+            lock.release()
+
+    fix_job.job.start(work, fix_job.view, on_cancel=fix_job.caller.close if fix_job.caller else _nothing)
+    return fix_job
+
+
+def _emit(log: EventLog, kind: EventKind, **data: object) -> None:
+    log.emit(kind, **data)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _drive(fix_job: FixJob) -> None:
+    run = fix_job.run
+    try:
+        run.start()
+        if run.outcome is None:
+            asyncio.run(drive(run, ChainProposer(fix_job.proposers)))
+    except RegreenError:
+        run.stop(StopReason.CANCELLED)
+        raise
+
+
+def _assemble(session: Session, options: FixOptions) -> FixJob:
+    scripted = _scripted(options)  # before anything is recorded: a bad script is the caller's mistake
+    limits = session.settings.limits
+    run_id = new_id("job")
+    rules = StopRules(
+        max_attempts=options.max_attempts or limits.max_attempts, budget_s=options.budget_s or limits.budget_s
+    )
+    request = FixRequest(run_id, options.selection, Scope(options.paths, options.tests), rules, options.keep_partial)
+    folder = session.store.run_folder(run_id)
+    log = EventLog(run_id, folder / "events.jsonl", session.redact, time.time)
+    asked: dict[str, Any] = {"selection": list(options.selection), "proposer": options.proposer}
+    job = Job(run_id, "fix", session.key, session.store, asked)
+    log.subscribe(lambda event: job.set_progress(_progress_text(event)))
+    log.emit("run_started", repo=session.root, request=asked)
+    caller = _caller(session, job, options)
+    hints = Hints(session, job.cancel, request.scope.allows)
+    bench = FixBench(
+        workspace=session.workspace,
+        journal=session.journal,
+        snapshots=session.snapshots,
+        run_tests=lambda selection, timeout_s, per_test_timeout_s: session.run_suite(
+            selection,
+            timeout_s=timeout_s,
+            per_test_timeout_s=per_test_timeout_s,
+            isolate=True,
+            cancel=job.cancel,
+            log_folder=folder,
+            on_progress=lambda p: _emit(log, "tests_progress", done=p.done, total=p.total, current=p.current),
+        ),
+        insight=hints,
+        protected_files=lambda: _protected(session),
+        cancelled=job.cancel.is_set,
+        limits=limits,
+    )
+    run = FixRun(request, bench, log)
+    fix_job = FixJob(job, run, caller)
+    fix_job.proposers.extend(scripted or _proposers(session, fix_job, options, log, hints))
+    return fix_job
+
+
+def _protected(session: Session) -> Sequence[str]:
+    from regreen.fix.scope import is_protected_test
+    from regreen.workspace import is_command_bearing
+
+    return [p for p in session.files().paths if is_protected_test(p) or is_command_bearing(p)]
+
+
+def _scripted(options: FixOptions) -> list[Proposer]:
+    if (options.proposer == "scripted") != (options.script is not None):
+        raise UsageError("invalid_arguments", "proposer `scripted` and a script belong together", "give both")
+    if options.script is None:
+        return []
+    from regreen.proposers.scripted import ScriptedProposer
+
+    return [ScriptedProposer.from_file(options.script)]
+
+
+def _caller(session: Session, job: Job, options: FixOptions) -> CallerProposer | None:
+    if options.proposer != "caller" and not (options.proposer == "auto" and options.caller_present):
+        return None
+    return CallerProposer(
+        silence_s=session.settings.limits.silence_s,
+        on_wait=lambda waits: job.set_state("waiting_for_edits" if waits else "running"),
+        on_silence=job.cancel.set,
+    )
+
+
+def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: EventLog, hints: Hints) -> list[Proposer]:
+    chain: list[Proposer] = []
+    if options.proposer in ("auto", "search"):
+        chain.append(
+            OfflineSearch(
+                session,
+                fix_job.run,
+                fix_job.job.cancel,
+                limit_s=_AUTO_SEARCH_S if options.proposer == "auto" else math.inf,
+                on_progress=lambda p: _emit(log, "search_progress", tried=p.tried, plausible=p.plausible),
+                on_suspicious=hints.suspect,
+            )
+        )
+    if fix_job.caller is not None:
+        chain.append(fix_job.caller)
+    return chain
+
+
+def _progress_text(event: Event) -> str:
+    data = event.data
+    match event.kind:
+        case "tests_progress":
+            return f"tests: {data.get('done', 0)} of {data.get('total', 0)}"
+        case "search_progress":
+            return f"search: {data.get('tried', 0)} candidates tried, {data.get('plausible', 0)} plausible"
+        case "attempt_started":
+            return f"attempt {data.get('number')}: {data.get('note') or 'trying'}"
+        case _:
+            return event.kind.replace("_", " ")
+
+
+def start_tests(
+    session: Session, selection: Sequence[str], *, argv: Sequence[str], timeout_s: float
+) -> tuple[Job, Callable[[], SuiteReport | None]]:
+    """Run tests as a job. The second value gives the report once the job is done."""
+    session.allow("run")
+    run_id = new_id("job")
+    job = Job(run_id, "test", session.key, session.store, {"selection": list(selection), "argv": list(argv)})
+    reports: list[SuiteReport] = []
+
+    def work() -> None:
+        reports.append(
+            session.run_suite(
+                selection,
+                argv=argv,
+                timeout_s=timeout_s,
+                cancel=job.cancel,
+                log_folder=session.store.run_folder(run_id),
+                on_progress=lambda p: job.set_progress(f"tests: {p.done} of {p.total}"),
+            )
+        )
+
+    def view() -> dict[str, Json]:
+        return to_object(reports[0]) if reports else {"status": "running"}
+
+    job.start(work, view, on_cancel=_nothing)
+    return job, lambda: reports[0] if reports else None

@@ -1,0 +1,185 @@
+"""What each tool does with its checked arguments: one function a tool, from the session's values to JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from regreen.errors import UsageError
+from regreen.jobs import STOP_S, Job
+from regreen.model import Proposal, Replacement
+from regreen.sandbox import Cancel
+from regreen.session.fixing import FixOptions, start_tests
+from regreen.session.repository import Session
+from regreen.wire import Json, to_json, to_object
+
+if TYPE_CHECKING:
+    from regreen.session.engine import Engine
+
+OnProgress: TypeAlias = Callable[[str], None]
+
+_WAIT_S = 30.0
+_LOG_PAGE = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call: whose engine, which repository, with what, and who wants to hear of it or may cancel it."""
+
+    engine: Engine
+    session: Session
+    args: dict[str, Any]
+    on_progress: OnProgress | None
+    cancel: Cancel | None
+
+
+def _skeleton(call: Call) -> dict[str, Json]:
+    return to_object(call.session.skeleton(call.args.pop("path", ""), **call.args))
+
+
+def _signatures(call: Call) -> dict[str, Json]:
+    return to_object(call.session.signatures(call.args.pop("paths"), **call.args))
+
+
+def _read(call: Call) -> dict[str, Json]:
+    return to_object(call.session.read(call.args.pop("path"), **call.args))
+
+
+def _edit(call: Call) -> dict[str, Json]:
+    a = call.args
+    report = call.session.apply_edits(
+        _proposal(a),
+        dry_run=a.get("dry_run", False),
+        commit=a.get("commit", ""),
+        expected_sha256=a.get("expected_sha256"),
+    )
+    return to_object(report)
+
+
+def _tests(call: Call) -> dict[str, Json]:
+    a = call.args
+    selection = a.get("selection", [])
+    if a.get("last_failed"):
+        selection = list(call.session.last_failed()) or selection
+    job, report = start_tests(call.session, selection, argv=a.get("argv", []), timeout_s=a.get("timeout_s", 0.0))
+    call.engine.jobs.add(job)
+    _wait(job, call, stop_on_cancel=True)
+    if job.error is not None:
+        raise job.error
+    done = report()
+    if done is None:
+        return {"job_id": job.id, "state": "running", "status": "running", "progress": job.progress}
+    return {"job_id": job.id, "state": "done", **to_object(done)}
+
+
+def _fix(call: Call) -> dict[str, Json]:
+    a = call.args
+    options = FixOptions(
+        selection=tuple(a.get("selection", [])),
+        proposer=a.get("proposer", "auto"),
+        paths=tuple(a.get("paths", [])),
+        tests=a.get("tests", "readonly"),
+        max_attempts=a.get("max_attempts", 0),
+        budget_s=a.get("budget_s", 0.0),
+        keep_partial=a.get("keep_partial", False),
+        caller_present=call.engine.caller_present,
+    )
+    fix_job = call.engine.fix(call.session, options)
+    _wait(fix_job.job, call, stop_on_cancel=True)
+    return fix_job.job.data()
+
+
+def _submit(call: Call) -> dict[str, Json]:
+    job_id = call.args["job_id"]
+    fix_job = call.engine.fix_job(job_id)
+    if fix_job is None:
+        call.engine.jobs.recorded(job_id)
+        raise UsageError("invalid_arguments", f"{job_id} takes no fixes (any more)", "start fix_tests again")
+    number = fix_job.submit(_proposal(call.args))
+    _wait(fix_job.job, call, stop_on_cancel=False)
+    attempt = fix_job.attempt(number)
+    judged: dict[str, Json] = {"attempt": to_json(attempt)} if attempt is not None else {}
+    return {**fix_job.job.data(), **judged}
+
+
+def _status(call: Call) -> dict[str, Json]:
+    job_id = call.args["job_id"]
+    job = call.engine.jobs.live(job_id)
+    if job is None:
+        data = call.engine.jobs.recorded(job_id)
+    else:
+        _wait(job, call, stop_on_cancel=False)
+        data = job.data()
+    if "log_offset" in call.args:
+        data |= _log_page(call, data, job_id, call.args["log_offset"])
+    return data
+
+
+def _cancel(call: Call) -> dict[str, Json]:
+    job_id = call.args["job_id"]
+    job = call.engine.jobs.live(job_id)
+    if job is None:
+        data = call.engine.jobs.recorded(job_id)
+    else:
+        job.stop(STOP_S)
+        data = job.data()
+    outcome = data.get("outcome")
+    restored = isinstance(outcome, dict) and outcome.get("restored") is True
+    kept: dict[str, Json] = {"outcome": outcome} if outcome is not None else {}
+    return {"job_id": job_id, "state": data["state"], "restored": restored, **kept}
+
+
+def _changes(call: Call) -> dict[str, Json]:
+    return to_object(call.session.changes(call.args.get("since") or "HEAD"))
+
+
+def _restore(call: Call) -> dict[str, Json]:
+    return to_object(call.session.restore(call.args["to"], dry_run=call.args.get("dry_run", False)))
+
+
+def _wait(job: Job, call: Call, *, stop_on_cancel: bool) -> None:
+    """Wait as long as the call allows; a call that is cancelled ends the job that it started itself."""
+    job.wait(call.args.get("wait_s", _WAIT_S), on_progress=call.on_progress, cancel=call.cancel)
+    if stop_on_cancel and call.cancel is not None and call.cancel.is_set():
+        job.stop(STOP_S)
+
+
+def _log_page(call: Call, data: Mapping[str, Json], job_id: str, offset: int) -> dict[str, Json]:
+    """A page of the newest output of a job's tests, from `offset` (bytes)."""
+    named = data.get("log")
+    folder = call.engine.store.run_folder(job_id)
+    logs = [Path(str(named))] if named else sorted(folder.glob("*.log"), key=lambda p: p.stat().st_mtime_ns)[-1:]
+    if not logs or not logs[0].is_file():
+        return {"log_text": "", "log_next": offset}
+    with logs[0].open("rb") as f:
+        f.seek(offset)
+        page = f.read(_LOG_PAGE)
+    return {"log_text": page.decode("utf-8", "replace"), "log_next": offset + len(page)}
+
+
+def _proposal(args: Mapping[str, Any]) -> Proposal:
+    replacements = tuple(Replacement(**r) for r in args.get("replacements", []))
+    if bool(args.get("text")) == bool(replacements) and not args.get("commit"):
+        raise UsageError(
+            "invalid_arguments",
+            "give edits as `text` or as `replacements`, one of the two",
+            'for example replacements=[{"path": "a.py", "search": "old line", "replace": "new line"}]',
+        )
+    return Proposal(args.get("text", ""), replacements, args.get("format", "auto"), args.get("note", ""))
+
+
+HANDLERS: Mapping[str, Callable[[Call], dict[str, Json]]] = {
+    "repo_skeleton": _skeleton,
+    "extract_signatures": _signatures,
+    "read_file": _read,
+    "apply_edits": _edit,
+    "run_tests": _tests,
+    "fix_tests": _fix,
+    "submit_fix": _submit,
+    "job_status": _status,
+    "job_cancel": _cancel,
+    "show_changes": _changes,
+    "restore": _restore,
+}

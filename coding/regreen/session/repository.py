@@ -1,0 +1,324 @@
+"""`Session`: one repository, opened. Joins the parts (workspace, git, journal, snapshots) and offers the operations.
+
+Whatever changes files or runs code passes `policy` first, and holds the repository's run lock: one writer at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from regreen.errors import Busy, Refused, UsageError
+from regreen.model import (
+    ChangeReport,
+    EditReport,
+    FileText,
+    Outcome,
+    Proposal,
+    RestoreReport,
+    SignatureReport,
+    Skeleton,
+    StopReason,
+    SuiteReport,
+)
+from regreen.policy import Action, Ask, Deny, Request, decide
+from regreen.redact import Redactor
+from regreen.sandbox import Cancel
+from regreen.session import trust
+from regreen.settings import Settings
+from regreen.store import Store, repo_key
+from regreen.wire import to_json
+from regreen.workspace import Journal, Workspace, is_command_bearing
+
+if TYPE_CHECKING:
+    from regreen.edits import EditPlan
+    from regreen.git import Git
+    from regreen.repo import FileList
+    from regreen.snapshots import Snapshots
+    from regreen.testing import Progress
+
+Approve = Callable[[Ask], bool]
+"""Asks somebody; True means: yes, this once."""
+
+_PLANS_KEPT = 20
+_BRIEF_WAIT_S = 5.0  # for another process that is just writing an edit
+
+
+class Session:
+    """The operations on one repository. Safe for several threads; jobs of this session share its parts."""
+
+    def __init__(self, root: Path, settings: Settings, store: Store, *, approve: Approve | None = None) -> None:
+        self.settings = settings
+        self.store = store
+        self.workspace = Workspace(root, settings.limits)
+        self.root = self.workspace.root
+        self.key = repo_key(self.root)
+        self.journal = Journal(store, self.workspace)
+        self.redact = Redactor.from_environ(settings.environ)
+        self._approve = approve
+        self._plans: OrderedDict[str, EditPlan] = OrderedDict()
+        with store.transaction() as db:
+            db.execute("INSERT OR IGNORE INTO repos VALUES (?, ?)", (self.key, str(self.root)))
+
+    @cached_property
+    def git(self) -> Git | None:
+        from regreen.git import Git
+
+        return Git.open(self.root, self.settings.environ)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        from regreen.snapshots import Snapshots
+
+        return Snapshots(self.store, self.workspace, self.journal, self.git)
+
+    def close(self) -> None:
+        self.workspace.close()
+
+    # --- reading -------------------------------------------------------------------------------------
+
+    def files(self) -> FileList:
+        """What git tracks, and what is untracked but not ignored."""
+        from regreen.repo import list_files
+
+        return list_files(self.workspace, self.git)
+
+    def skeleton(self, path: str = "", *, depth: int = 0, max_tokens: int = 4000, cursor: str = "") -> Skeleton:
+        """The file tree, folded to fit `max_tokens`. `depth` 0 shows as deep as fits."""
+        from regreen.repo import skeleton
+
+        return skeleton(self.files(), self.workspace, path=path, depth=depth, max_tokens=max_tokens, cursor=cursor)
+
+    def signatures(
+        self, paths: Sequence[str], *, max_tokens: int = 4000, cursor: str = "", docstrings: bool = False
+    ) -> SignatureReport:
+        """The definitions in files, folders or globs."""
+        from regreen.repo import signatures
+
+        return signatures(
+            self.workspace, self.files(), paths=paths, max_tokens=max_tokens, cursor=cursor, docstrings=docstrings
+        )
+
+    def read(self, path: str, *, start_line: int = 1, end_line: int = 0) -> FileText:
+        """Lines of a text file, secrets masked. `end_line` 0 reads to the end."""
+        text = self.workspace.read_text(path, start_line, end_line)
+        masked, hits = self.redact.count(text.text)
+        return replace(text, text=masked, redacted=hits)
+
+    def changes(self, since: str = "HEAD") -> ChangeReport:
+        """What differs from HEAD, a job's start, a transaction or a snapshot."""
+        return self.snapshots.changes(since)
+
+    # --- writing -------------------------------------------------------------------------------------
+
+    def apply_edits(
+        self,
+        proposal: Proposal,
+        *,
+        dry_run: bool = False,
+        commit: str = "",
+        expected_sha256: Mapping[str, str] | None = None,
+    ) -> EditReport:
+        """Apply edits, all or none. `commit` applies exactly the plan of an earlier dry run."""
+        from regreen import edits
+
+        plan = self._plan(proposal, commit, expected_sha256 or {})
+        if dry_run or not plan.report.ok:
+            self._plans[plan.report.plan] = plan
+            while len(self._plans) > _PLANS_KEPT:
+                self._plans.popitem(last=False)
+            return plan.report
+        self.allow("edit")
+        before = {c.path: c.before_sha for c in plan.changes if is_command_bearing(c.path)}
+        with self.exclusive():
+            report = edits.commit(plan, self.journal, label="apply_edits")
+        if report.ok and before:
+            trust.taint(self.store, self.key, before)
+        return report
+
+    def _plan(self, proposal: Proposal, commit: str, expected_sha256: Mapping[str, str]) -> EditPlan:
+        from regreen import edits
+
+        given = bool(proposal.text or proposal.replacements)
+        if commit and not given:
+            if commit not in self._plans:
+                raise UsageError(
+                    "not_found", f"there is no plan {commit!r}", "make a dry run again, then commit its plan"
+                )
+            return self._plans[commit]
+        plan = edits.plan(proposal, self.workspace, expected_sha256=expected_sha256, limits=self.settings.limits)
+        if commit and plan.report.ok and plan.report.plan != commit:
+            raise UsageError(
+                "invalid_arguments",
+                f"these edits give plan {plan.report.plan}, not {commit}",
+                "the files or the edits changed since: make a dry run again",
+            )
+        return plan
+
+    def restore(self, to: str, *, dry_run: bool = False) -> RestoreReport:
+        """Undo what a job or a transaction changed; what others changed since is left and named."""
+        if not dry_run:
+            self.allow("restore")
+        with self.exclusive():
+            if to.startswith("txn-"):
+                return self.journal.undo(to, dry_run=dry_run)
+            if not self.store.rows("SELECT 1 FROM runs WHERE id = ? AND repo = ?", to, self.key):
+                raise UsageError(
+                    "not_found",
+                    f"there is no job or transaction {to!r} in {self.root}",
+                    "give a job_id or a transaction, as told by apply_edits or fix_tests",
+                )
+            return self.journal.rewind(to, dry_run=dry_run)
+
+    def last_transaction(self) -> str:
+        """The newest applied transaction of this repository, "" if there is none."""
+        rows = self.store.rows(
+            "SELECT id FROM transactions WHERE repo = ? AND state = 'applied'"
+            " ORDER BY created DESC, rowid DESC LIMIT 1",
+            self.key,
+        )
+        return rows[0]["id"] if rows else ""
+
+    # --- tests ---------------------------------------------------------------------------------------
+
+    def run_suite(
+        self,
+        selection: Sequence[str] = (),
+        *,
+        argv: Sequence[str] = (),
+        timeout_s: float = 0.0,
+        cancel: Cancel | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        log_folder: Path | None = None,
+        isolate: bool = False,
+        per_test_timeout_s: float = 0.0,
+    ) -> SuiteReport:
+        """Run tests cold and remember which failed. The caller has asked `allow("run")`.
+
+        With `isolate`, the tests after one that crashes or hangs are run in a process of their own.
+        """
+        from regreen.testing import run_suite
+
+        report = run_suite(
+            self.workspace,
+            self.settings,
+            log_folder or self.store.run_folder(f"tests-{self.key}"),
+            selection=selection,
+            argv=argv,
+            timeout_s=timeout_s or self.settings.limits.test_timeout_s,
+            cancel=cancel or Cancel(),
+            on_progress=on_progress,
+            isolate=isolate,
+            per_test_timeout_s=per_test_timeout_s,
+        )
+        if report.outcomes:
+            self._last_failed_file.write_text(json.dumps(sorted(report.failing)), "utf-8")
+        return report
+
+    def last_failed(self) -> tuple[str, ...]:
+        """Ids that failed in the last run; empty where none did, or none is known."""
+        try:
+            return tuple(json.loads(self._last_failed_file.read_text("utf-8")))
+        except (FileNotFoundError, ValueError):
+            return ()
+
+    @property
+    def _last_failed_file(self) -> Path:
+        return self.store.run_folder(f"tests-{self.key}") / "last_failed.json"
+
+    # --- rules ---------------------------------------------------------------------------------------
+
+    def allow(self, action: Action) -> None:
+        """Pass, or raise Refused with what to do about it."""
+        wants = Request(
+            action,
+            str(self.root),
+            self.trusted,
+            trust.tainted(self.store, self.key, self.workspace) if action == "run" else (),
+        )
+        decision = decide(wants, self.settings.mode)
+        if isinstance(decision, Deny) or (isinstance(decision, Ask) and not self._ask(decision)):
+            raise Refused(decision.kind, decision.reason, decision.hint)
+
+    def _ask(self, question: Ask) -> bool:
+        return self._approve is not None and self._approve(question)
+
+    @property
+    def trusted(self) -> bool:
+        return trust.is_trusted(self.store, self.root, self.settings.roots)
+
+    def run_lock(self) -> FileLock:
+        """The lock that the one writer of this work tree holds."""
+        return self.store.lock(f"{self.key}-run")
+
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Hold the run lock for one change. Raises Busy, naming the job, while a run holds the tree."""
+        lock = self.run_lock()
+        self.acquire(lock)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def acquire(self, lock: FileLock) -> None:
+        """Take the run lock or raise Busy. Another process's single edit is waited for, a job is not."""
+        try:
+            lock.acquire(timeout=0 if self._holder() else _BRIEF_WAIT_S)
+        except Timeout:
+            holder = self._holder() or "another process"
+            raise Busy(f"{holder} holds {self.root}", "wait for it (job_status), or end it (job_cancel)") from None
+
+    def _holder(self) -> str:
+        rows = self.store.rows(
+            "SELECT id FROM runs WHERE repo = ? AND kind = 'fix' AND state = 'running' ORDER BY created DESC LIMIT 1",
+            self.key,
+        )
+        return rows[0]["id"] if rows else ""
+
+    def recover(self) -> tuple[str, ...]:
+        """Finish what a killed process left: restore its runs' changes. Returns their ids; () while a run is live."""
+        unfinished = self.store.rows(
+            "SELECT 1 FROM transactions WHERE repo = ? AND state = 'open' UNION ALL"
+            " SELECT 1 FROM runs WHERE repo = ? AND finished IS NULL AND kind = 'fix'",
+            self.key,
+            self.key,
+        )
+        if not unfinished:
+            return ()
+        lock = self.run_lock()
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return ()
+        try:
+            recovered = self.snapshots.recovered()
+            for run_id, report in recovered.items():
+                self._close_run(run_id, report)
+            return tuple(recovered)
+        finally:
+            lock.release()
+
+    def _close_run(self, run_id: str, report: RestoreReport) -> None:
+        outcome = Outcome(
+            StopReason.CANCELLED,
+            fixed=False,
+            restored=not report.conflicts,
+            conflicts=report.conflicts,
+            hint="The process ended in the middle of this run; its changes were restored.",
+        )
+        result = json.dumps({"attempts": [], "outcome": to_json(outcome)})
+        with self.store.transaction() as db:
+            db.execute(
+                "UPDATE runs SET state = 'done', finished = ?, result = ? WHERE id = ? AND kind = 'fix'",
+                (time.time(), result, run_id),
+            )

@@ -1,0 +1,56 @@
+"""Which repository does a call mean, and does the operator trust it? Path rules only; no file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from regreen.errors import Refused, UsageError
+
+_TEACH = "start with `--root DIR`, or give the `repo` argument: the folder of the repository"
+
+
+def resolve(repo: str, roots: Sequence[Path], environ: Mapping[str, str], cwd: Path) -> Path:
+    """The folder that `repo` means. Empty: the first root, `CLAUDE_PROJECT_DIR`, or the work tree around `cwd`.
+
+    A given `repo` must lie in one of the roots (or, without any, in the default). Raises UsageError or Refused.
+    """
+    if not repo:
+        return roots[0] if roots else _default(environ, cwd)
+    allowed = list(roots) or [_default(environ, cwd)]
+    if "\0" in repo:
+        raise Refused("path_invalid", "`repo` has a NUL character", "give a folder's path")
+    wanted = Path(repo)
+    folder = (wanted if wanted.is_absolute() else allowed[0] / wanted).resolve()
+    if not any(folder.is_relative_to(a) for a in allowed):
+        raise Refused(
+            "path_outside_workspace",
+            f"`{repo}` is outside the allowed roots",
+            f"allowed: {', '.join(map(str, allowed))}",
+        )
+    if not folder.is_dir():
+        raise UsageError("not_found", f"`{repo}` is not a folder", f"allowed roots: {', '.join(map(str, allowed))}")
+    return folder
+
+
+def _default(environ: Mapping[str, str], cwd: Path) -> Path:
+    if named := environ.get("CLAUDE_PROJECT_DIR"):
+        folder = Path(named).resolve()
+        if folder.is_dir():
+            return folder
+    top = work_tree(cwd)
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    if top is None or top == Path(top.anchor) or (home and top == Path(home).resolve()):
+        raise UsageError("session_unknown", f"no repository: {cwd} is not inside a git work tree of its own", _TEACH)
+    return top
+
+
+def work_tree(folder: Path) -> Path | None:
+    """The nearest folder upward that holds a `.git`; found by looking, no program is run."""
+    folder = folder.resolve()
+    return next((f for f in (folder, *folder.parents) if (f / ".git").exists()), None)
+
+
+def is_inside(folder: Path, roots: Sequence[Path]) -> bool:
+    """Is the folder one of these, or in one of them?"""
+    return any(folder.is_relative_to(r) for r in roots)

@@ -1,0 +1,355 @@
+"""Runs pytest inside the project's interpreter and tells what happens over a private socket. A script, and standalone:
+only the standard library and pytest, Python 3.8 or newer, pytest 7 or newer. regreen never imports it.
+
+It behaves as `python -m pytest` does: the working folder leads `sys.path`, `sys.argv` looks the same. What it adds:
+bytecode of project files goes to a private folder (an edit of equal size within one second must not run old code), and
+each event is a JSON line that carries the nonce of this run, which came down the socket and not through the argv.
+"""
+
+# ruff: noqa: PTH100, PTH103, PTH110, PTH118, PTH119, PTH120, PTH206, PTH211
+from __future__ import annotations
+
+import faulthandler
+import json
+import linecache
+import os
+import signal
+import sys
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+MAX_TEXT = 60_000
+MAX_FRAMES = 3
+AROUND = 2
+
+
+class Channel:
+    """Our end of the socket. Writes only from the process that opened it, and only while it is still that socket."""
+
+    def __init__(self, fd: int) -> None:
+        os.set_inheritable(fd, False)
+        self.fd = fd
+        self.pid = os.getpid()
+        self.identity = self._stat()
+        self.nonce = ""
+
+    def _stat(self) -> tuple[int, int]:
+        info = os.fstat(self.fd)
+        return info.st_dev, info.st_ino
+
+    def read_job(self) -> dict[str, Any]:
+        data = b""
+        while not data.endswith(b"\n"):
+            part = os.read(self.fd, 65536)
+            if not part:
+                sys.exit(1)
+            data += part
+        job = json.loads(data)
+        self.nonce = job.pop("nonce")
+        return job
+
+    def send(self, kind: str, **fields: Any) -> None:
+        if os.getpid() != self.pid:
+            return
+        line = json.dumps({"n": self.nonce, "k": kind, **fields}).encode() + b"\n"
+        try:
+            if self._stat() != self.identity:
+                return
+            while line:
+                line = line[os.write(self.fd, line) :]
+        except OSError:
+            return
+
+
+def no_pytest(error: ImportError) -> NoReturn:
+    channel = Channel(int(sys.argv[1]))
+    channel.read_job()
+    channel.send("no_pytest", text=f"{type(error).__name__}: {error}")
+    sys.exit(4)
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path.cwd())
+try:
+    import pytest
+except ImportError as _error:
+    if __name__ != "__main__":
+        raise
+    no_pytest(_error)
+
+
+class Bytecode:
+    """Sends the bytecode of project files to a private, empty folder; that of installed packages stays where it is."""
+
+    def __init__(self, root: str, folder: str) -> None:
+        self.roots = tuple({os.path.join(r, "") for r in (root, os.path.realpath(root))})
+        self.library = os.path.join(os.path.dirname(os.__file__), "")
+        self.folder = folder
+
+    def ours(self, path: str) -> bool:
+        inner = next((path[len(r) :] for r in self.roots if path.startswith(r)), "")
+        parts = (inner or path).split(os.sep)
+        return not ("site-packages" in parts or "dist-packages" in parts or path.startswith(self.library))
+
+    def place(self, path: str) -> str:
+        return os.path.join(self.folder, os.path.splitdrive(os.path.abspath(path))[1].lstrip(os.sep))
+
+    def divert(self) -> None:
+        external: Any = sys.modules.get("importlib._bootstrap_external") or sys.modules["_frozen_importlib_external"]
+        usual = external.cache_from_source
+
+        def cache_from_source(path: Any, *args: Any, **kwargs: Any) -> str:
+            text = str(path)
+            cached: str = usual(path, *args, **kwargs)
+            if self.ours(text):
+                return os.path.join(os.path.dirname(self.place(text)), os.path.basename(cached))
+            return cached
+
+        external.cache_from_source = cache_from_source
+        self._divert_rewritten()
+
+    def divert_children(self, warm: str) -> None:
+        """The same for interpreters that tests start: a prefix, in which installed packages lead to a lasting folder,
+        so that not every run compiles all of them anew."""
+        installed = (p for p in sys.path if os.path.basename(p) in ("site-packages", "dist-packages"))
+        try:
+            for folder in (self.library, *installed):
+                link = self.place(folder)
+                if not os.path.exists(link):
+                    target = os.path.join(warm, link[len(self.folder) :].lstrip(os.sep))
+                    os.makedirs(target, exist_ok=True)
+                    os.makedirs(os.path.dirname(link), exist_ok=True)
+                    os.symlink(target, link)
+        except OSError:
+            pass  # slower, not wrong
+        os.environ["PYTHONPYCACHEPREFIX"] = self.folder
+
+    def _divert_rewritten(self) -> None:
+        from _pytest.assertion import rewrite
+
+        usual: Any = getattr(rewrite, "get_cache_dir", None)
+        if usual is not None:
+            rewrite.get_cache_dir = lambda path: (  # pyright: ignore[reportAttributeAccessIssue]
+                Path(self.place(str(path))).parent if self.ours(str(path)) else usual(path)
+            )
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what it came from, outermost first."""
+    seen: list[int] = []
+    while error is not None and id(error) not in seen:
+        seen.append(id(error))
+        yield error
+        holders: tuple[Any, ...] = (getattr(error, "cause", None), error.__cause__, error.__context__)
+        error = next((e for e in holders if isinstance(e, BaseException)), None)
+
+
+class Describer:
+    """Turns an exception into plain data: type, message, and the last frames in files of the project."""
+
+    def __init__(self, bytecode: Bytecode) -> None:
+        self.bytecode = bytecode
+
+    def exception(self, error: BaseException) -> dict[str, Any]:
+        try:
+            message = str(error)
+        except Exception as e:  # noqa: BLE001 (a project's own __str__ may do anything)
+            message = f"<str() of the exception failed: {type(e).__name__}>"
+        frames = self.frames(error.__traceback__)
+        if isinstance(error, SyntaxError) and error.filename and self.in_repo(error.filename):
+            frames = [*frames, self.frame(error.filename, error.lineno or 1, "<syntax>")]
+        return {
+            "type": type(error).__name__,
+            "message": message[:MAX_TEXT],
+            "frames": frames[-MAX_FRAMES:],
+        }
+
+    def frames(self, trace: TracebackType | None) -> list[dict[str, Any]]:
+        found: list[tuple[str, int, str]] = []
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            place = (code.co_filename, trace.tb_lineno, code.co_name)
+            if self.in_repo(code.co_filename) and place != (found[-1] if found else None):
+                found.append(place)
+            trace = trace.tb_next
+        return [self.frame(*f) for f in found[-MAX_FRAMES:]]
+
+    def frame(self, path: str, line: int, name: str) -> dict[str, Any]:
+        first = max(1, line - AROUND)
+        lines = [linecache.getline(path, n).rstrip("\n")[:300] for n in range(first, line + AROUND)]
+        return {"path": path, "line": line, "name": name, "first": first, "lines": lines}
+
+    def in_repo(self, path: str) -> bool:
+        return self.bytecode.ours(path) and any(path.startswith(r) for r in self.bytecode.roots)
+
+    def from_longrepr(self, longrepr: Any) -> dict[str, Any]:
+        """The same from a report that was made in another process (pytest-xdist)."""
+        crash = getattr(longrepr, "reprcrash", None)
+        text = str(getattr(crash, "message", "") or longrepr)
+        name = text.split(":")[0].strip()
+        frames: list[dict[str, Any]] = []
+        for entry in getattr(getattr(longrepr, "reprtraceback", None), "reprentries", ()):
+            place = getattr(entry, "reprfileloc", None)
+            if place is not None:
+                path = os.path.abspath(place.path)
+                name = str(place.message or name).split(":")[0]
+                if self.in_repo(path):
+                    frames.append(self.frame(path, place.lineno, "?"))
+        name = "AssertionError" if name.startswith("assert ") else name if name.isidentifier() else ""
+        message = text[len(name) + 1 :].strip() if name and text.startswith(name + ":") else text
+        return {"type": name, "message": message, "frames": frames[-MAX_FRAMES:]}
+
+
+class Plugin:
+    """The hooks. Sends what happens, and leaves out the tests that the job names."""
+
+    def __init__(self, channel: Channel, job: dict[str, Any], describer: Describer) -> None:
+        self.channel = channel
+        self.describer = describer
+        self.only = frozenset(job["only"])
+        self.skip = frozenset(job["skip"])
+        self.sent_ids = False
+        self.config: Any = None
+
+    def pytest_configure(self, config: Any) -> None:
+        self.config = config
+
+    def shown(self, nodeid: str) -> str:
+        """The id as pytest prints it: relative to the working folder, wherever its root folder is."""
+        if self.config is None or not nodeid or self.config.rootpath == self.config.invocation_params.dir:
+            return nodeid
+        path, colons, test = nodeid.partition("::")
+        absolute = os.path.join(str(self.config.rootpath), path)
+        return os.path.relpath(absolute, str(self.config.invocation_params.dir)).replace(os.sep, "/") + colons + test
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_cmdline_main(self, config: Any) -> Any:
+        if (self.only or self.skip) and hasattr(config.option, "numprocesses"):
+            config.option.numprocesses = None
+            config.option.dist = "no"
+            config.option.tx = []
+        yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_load_initial_conftests(self) -> Generator[None, Any, None]:
+        outcome = yield
+        error: Any = outcome.excinfo[1] if outcome.excinfo else None
+        if error is not None and not isinstance(error, SystemExit):
+            path = os.path.relpath(str(getattr(error, "path", "conftest.py"))).replace(os.sep, "/")
+            self.channel.send("conftest", path=path, text=str(error)[:MAX_TEXT], **self._collect_detail(error))
+
+    def _collect_detail(self, error: BaseException) -> dict[str, Any]:
+        causes = list(chain(error))
+        wrappers = ("CollectError", "ConftestImportFailure")
+        cause = next((e for e in causes if type(e).__name__ not in wrappers), error)
+        missing = next((e.name for e in causes if isinstance(e, ModuleNotFoundError) and e.name), "")
+        return {"detail": self.describer.exception(cause), "missing": missing}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        wanted = [i for i in items if self.shown(i.nodeid) in self.only] or list(items)
+        kept = [i for i in wanted if self.shown(i.nodeid) not in self.skip]
+        if len(kept) != len(items):
+            inside = {id(i) for i in kept}
+            config.hook.pytest_deselected(items=[i for i in items if id(i) not in inside])
+            items[:] = kept
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        ids = [self.shown(i.nodeid) for i in session.items]
+        if ids or not getattr(session.config.option, "numprocesses", None):
+            self._send_ids(ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        self._send_ids([self.shown(i) for i in ids])
+
+    def _send_ids(self, ids: list[str]) -> None:
+        if not self.sent_ids:
+            self.sent_ids = True
+            self.channel.send("collected", ids=ids)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, None]:
+        if isinstance(collector, pytest.File):
+            self.channel.send("collecting", id=self.shown(collector.nodeid))
+        outcome = yield
+        report = outcome.get_result()
+        error = getattr(getattr(getattr(report, "call", None), "excinfo", None), "value", None)
+        if report.failed and error is not None:
+            report.regreen_detail = self._collect_detail(error)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            fields = getattr(report, "regreen_detail", None)
+            fields = fields or {"detail": self.describer.from_longrepr(report.longrepr), "missing": ""}
+            text = str(report.longrepr)[:MAX_TEXT]
+            self.channel.send("collect_error", id=self.shown(report.nodeid), text=text, **fields)
+
+    def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
+        self.channel.send("start", id=self.shown(nodeid), place=list(location)[:2])
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.channel.send("end", id=self.shown(nodeid))
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, call: Any) -> Generator[None, Any, None]:
+        outcome = yield
+        report = outcome.get_result()
+        if report.failed and call.excinfo is not None:
+            report.regreen_detail = self.describer.exception(call.excinfo.value)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        fields: dict[str, Any] = {}
+        if report.failed:
+            detail = getattr(report, "regreen_detail", None) or self.describer.from_longrepr(report.longrepr)
+            sections = [(str(title), str(text)[:MAX_TEXT]) for title, text in report.sections]
+            fields = {"detail": detail, "text": str(report.longreprtext)[:MAX_TEXT], "sections": sections}
+        self.channel.send(
+            "report",
+            id=self.shown(report.nodeid),
+            when=str(report.when),
+            outcome=str(report.outcome),
+            xfail=hasattr(report, "wasxfail"),
+            duration=float(getattr(report, "duration", 0.0) or 0.0),
+            place=list(report.location or ())[:2],
+            **fields,
+        )
+
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.channel.send("internal", text=str(excrepr)[-MAX_TEXT:])
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        self.channel.send("interrupted", text=f"{type(excinfo.value).__name__}: {excinfo.value}"[:MAX_TEXT])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: Any) -> None:
+        self.channel.send("finish", rc=int(session.exitstatus))
+
+
+def allow_dump(path: str) -> None:
+    """On SIGXCPU, which comes before a time limit kills us, write where every thread stands."""
+    if hasattr(signal, "SIGXCPU") and hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGXCPU, file=os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def main() -> int:
+    channel = Channel(int(sys.argv[1]))
+    job = channel.read_job()
+    arguments = sys.argv[2:]
+    sys.argv = [str(Path(pytest.__file__).parent / "__main__.py"), *arguments]
+    allow_dump(job["dump"])
+    bytecode = Bytecode(job["root"], job["pyc"])
+    bytecode.divert()
+    bytecode.divert_children(job["warm"])
+    channel.send("hello", pytest=str(pytest.__version__), python=".".join(map(str, sys.version_info[:3])))
+    run: Callable[..., Any] = pytest.main
+    code = int(run(arguments, plugins=[Plugin(channel, job, Describer(bytecode))]))
+    channel.send("exit", rc=code)
+    sys.stdout.flush()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

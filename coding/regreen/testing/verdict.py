@@ -1,0 +1,214 @@
+"""What a test run came to: one pure decision over what was told and how the process ended. `passed` is the last
+thing concluded, after everything that could make it untrue has been excluded."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from regreen.model import CaseOutcome, SuiteStatus
+from regreen.sandbox import Completed
+from regreen.testing.channel import RawFailure, Record
+from regreen.testing.selection import selects
+
+_USAGE_ERROR = 4
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """What a test did to its process, `crash` or `timeout`, and how that ended."""
+
+    kind: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a verdict rests on. `record` and `completed` are those of the last process; the collections cover
+    all processes of the run. `culprits` are the tests that ended or held up a process.
+    `log` is the end of the output: used only to explain, never to decide between green and red."""
+
+    record: Record
+    completed: Completed
+    collected: tuple[str, ...]
+    outcomes: Mapping[str, CaseOutcome]
+    collection: Mapping[str, RawFailure]
+    culprits: Mapping[str, Culprit]
+    selection: tuple[str, ...]
+    modules: Collection[str]
+    interpreter: str
+    log: str
+    out_of_time: bool = False
+
+    @property
+    def not_run(self) -> tuple[str, ...]:
+        return tuple(i for i in self.collected if i not in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    status: SuiteStatus
+    message: str = ""
+
+
+def decide(facts: Facts) -> Verdict:
+    """The first rule that has something to say decides."""
+    for rule in _RULES:
+        verdict = rule(facts)
+        if verdict is not None:
+            return verdict
+    return Verdict(SuiteStatus.PASSED)
+
+
+def missing_modules(failures: Collection[RawFailure], modules: Collection[str]) -> tuple[str, ...]:
+    """Third-party modules that an import did not find. A module of the project (or a misspelt one), and one below
+    the standard library, is a mistake in the code and not the environment's."""
+    names = dict.fromkeys(f.missing.partition(".")[0] for f in failures if f.missing)
+    return tuple(
+        n
+        for n in names
+        if n not in modules
+        and n not in sys.stdlib_module_names
+        and not difflib.get_close_matches(n, list(modules), n=1, cutoff=0.85)
+    )
+
+
+def _cancelled(f: Facts) -> Verdict | None:
+    return Verdict(SuiteStatus.CANCELLED, "the run was cancelled") if f.completed.cancelled else None
+
+
+def _timeout(f: Facts) -> Verdict | None:
+    late = [t for t, c in f.culprits.items() if c.kind == "timeout"]
+    if late:
+        return Verdict(SuiteStatus.TIMEOUT, f"did not end in time: {_names(late)}{_rest(f)}")
+    if f.completed.timed_out or f.out_of_time:
+        return Verdict(SuiteStatus.TIMEOUT, f"the time limit of the run ended it while {_standing(f)}{_rest(f)}")
+    return None
+
+
+def _standing(f: Facts) -> str:
+    if f.record.running:
+        return f"{_names(list(f.record.running))} ran"
+    if f.record.collecting is not None:
+        return f"{f.record.collecting[0]} was being imported"
+    return "no test ran"
+
+
+def _no_runner(f: Facts) -> Verdict | None:
+    if not f.record.no_pytest:
+        return None
+    return Verdict(
+        SuiteStatus.ENVIRONMENT,
+        f"pytest cannot be imported in {f.interpreter}: {f.record.no_pytest}. "
+        f"Install it with `{f.interpreter} -m pip install pytest`.",
+    )
+
+
+def _crashed(f: Facts) -> Verdict | None:
+    broken = {t: c.how for t, c in f.culprits.items() if c.kind == "crash"}
+    if broken:
+        how = " and ".join(dict.fromkeys(broken.values()))
+        return Verdict(SuiteStatus.CRASHED, f"the test process ended ({how}) in {_names(broken)}{_rest(f)}")
+    if f.record.exit_code is None:
+        return Verdict(SuiteStatus.CRASHED, f"the test process ended without its results ({ending(f.completed)}) "
+                                            f"while {_standing(f)}{_rest(f)}{_tail(f)}")  # fmt: skip
+    if f.record.exit_code != f.completed.returncode:
+        return Verdict(SuiteStatus.CRASHED, f"pytest said exit status {f.record.exit_code}, but the process ended "
+                                            f"otherwise: {ending(f.completed)}{_tail(f)}")  # fmt: skip
+    return None
+
+
+def ending(completed: Completed) -> str:
+    """How a process ended, in words."""
+    if completed.signal:
+        return f"signal {completed.signal}"
+    return f"exit status {completed.returncode}" if completed.returncode is not None else "killed"
+
+
+def _environment(f: Facts) -> Verdict | None:
+    errors = [*f.collection.values(), *([f.record.conftest] if f.record.conftest else [])]
+    missing = missing_modules(errors, f.modules)
+    if missing:
+        where = next(e.id for e in errors if e.missing.partition(".")[0] == missing[0])
+        return Verdict(
+            SuiteStatus.ENVIRONMENT,
+            f"missing in {f.interpreter}: {', '.join(f'`{m}`' for m in missing)} (imported for {where}). "
+            f"Install the project's dependencies there, for example `{f.interpreter} -m pip install {missing[0]}`, "
+            "or choose another interpreter with the setting `python`.",
+        )
+    return None
+
+
+def _unusable(f: Facts) -> Verdict | None:
+    if f.record.conftest is not None:
+        return Verdict(SuiteStatus.ERROR, f"{f.record.conftest.id} cannot be imported: "
+                                          f"{f.record.conftest.kind}: {f.record.conftest.message[:500]}")  # fmt: skip
+    if f.record.internal:
+        last = f.record.internal.strip().rpartition("\n")[2]
+        return Verdict(SuiteStatus.CRASHED, f"pytest failed internally: {last[:500]}{_rest(f)}")
+    if f.record.interrupted and "stopping after" not in f.record.interrupted:  # that is `--maxfail` under xdist
+        return Verdict(SuiteStatus.CRASHED, f"the session was stopped while {_standing(f)}: "
+                                            f"{f.record.interrupted[:500]}{_rest(f)}")  # fmt: skip
+    if f.record.exit_code != _USAGE_ERROR:
+        return None
+    lost = re.findall(r"^ERROR: not found: (.+)$", f.log, re.MULTILINE)
+    if lost:
+        named = [s for s in f.selection if any(path.endswith(_end_of(s)) for path in lost)]
+        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {_names(named or lost)}")
+    return Verdict(SuiteStatus.ENVIRONMENT, f"pytest refuses its arguments or settings{_tail(f)}")
+
+
+def _end_of(entry: str) -> str:
+    return entry.removeprefix("./")
+
+
+def _red(f: Facts) -> Verdict | None:
+    failing = [o for o in f.outcomes.values() if o in ("failed", "error")]
+    if f.collection:
+        return Verdict(SuiteStatus.ERROR, f"cannot be collected: {_names(list(f.collection))}")
+    if "failed" in failing:
+        return Verdict(SuiteStatus.FAILED, _rest(f).removeprefix("; "))
+    return Verdict(SuiteStatus.ERROR, _rest(f).removeprefix("; ")) if failing else None
+
+
+def _nothing(f: Facts) -> Verdict | None:
+    unmatched = [s for s in f.selection if not any(selects(s, test) for test in f.collected)]
+    if unmatched:
+        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {_names(unmatched)}")
+    if not f.outcomes and f.collected:
+        return Verdict(SuiteStatus.NO_TESTS, f"{len(f.collected)} tests were collected and none was run")
+    if not f.outcomes:
+        return Verdict(SuiteStatus.NO_TESTS, f"no test was found{' in ' + _names(f.selection) if f.selection else ''}")
+    return None
+
+
+def _incomplete(f: Facts) -> Verdict | None:
+    if f.not_run:
+        return Verdict(SuiteStatus.CRASHED, f"pytest ended before all tests had run{_rest(f)}")
+    if f.record.exit_code:
+        return Verdict(SuiteStatus.FAILED, f"pytest ended with exit status {f.record.exit_code} although no test "
+                                           f"failed (a coverage threshold, for example){_tail(f)}")  # fmt: skip
+    return None
+
+
+_RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
+    _cancelled, _timeout, _no_runner, _crashed, _environment, _unusable, _red, _nothing, _incomplete,
+)  # fmt: skip
+
+
+def _names(ids: Collection[str]) -> str:
+    shown = ", ".join(list(ids)[:_NAMED])
+    return f"{shown} and {len(ids) - _NAMED} more" if len(ids) > _NAMED else shown
+
+
+def _rest(f: Facts) -> str:
+    return f"; {len(f.not_run)} of {len(f.collected)} tests did not run" if f.not_run else ""
+
+
+def _tail(f: Facts) -> str:
+    lines = [line for line in f.log.strip().splitlines() if line.strip()][-6:]
+    return ". The output ends:\n" + "\n".join(line[:300] for line in lines) if lines else ""

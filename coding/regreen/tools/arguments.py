@@ -1,0 +1,114 @@
+"""Checking a call's arguments against a tool's flat schema. Refuses what it does not know, with the nearest name.
+
+Some clients send lists and objects as JSON text; such text is read where the schema wants a list or an object.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, cast
+
+from regreen.errors import UsageError
+from regreen.tools.specs import Schema, ToolSpec
+
+_MAX_ITEMS = 10_000
+
+
+def check(spec: ToolSpec, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments, validated. Raises UsageError (`unknown_argument`, `invalid_arguments`, `limit_exceeded`)."""
+    schema = spec.checked_schema
+    known: dict[str, Schema] = schema["properties"]
+    for name in arguments:
+        if name not in known:
+            near = get_close_matches(str(name), known, 1)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            raise UsageError("unknown_argument", f"{spec.name} has no argument `{name}`",
+                             f"{hint}known: {', '.join(sorted(known))}")  # fmt: skip
+    given = {k: v for k, v in arguments.items() if v is not None}
+    for name in spec.required:
+        if name not in given:
+            raise UsageError("invalid_arguments", f"{spec.name} needs `{name}`", f"give `{name}`")
+    return {name: _value(name, value, known[name]) for name, value in given.items()}
+
+
+def _value(name: str, value: object, schema: Schema) -> Any:
+    kind: str = schema["type"]
+    if kind in ("array", "object") and isinstance(value, str):
+        value = _from_json(name, value, kind)
+    return _CHECKS[kind](name, value, schema)
+
+
+def _from_json(name: str, text: str, kind: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise _wrong(name, text, kind) from None
+
+
+def _text(name: str, value: object, schema: Schema) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, value, "string")
+    options: Sequence[str] = schema.get("enum", ())
+    if options and value not in options:
+        near = get_close_matches(value, options, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageError("invalid_arguments", f"`{name}` is {value!r}", f"{hint}one of: {', '.join(options)}")
+    return value
+
+
+def _number(name: str, value: object, schema: Schema) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _wrong(name, value, schema["type"])
+    if schema["type"] == "integer":
+        if value != int(value):
+            raise _wrong(name, value, "integer")
+        value = int(value)
+    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    if not low <= value <= high:
+        raise UsageError("limit_exceeded", f"`{name}` is {value}", f"give {low} to {high}")
+    return value
+
+
+def _flag(name: str, value: object, schema: Schema) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, value, schema["type"])
+    return value
+
+
+def _array(name: str, value: object, schema: Schema) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(name, value, "array")
+    items = cast("list[object]", value)
+    if len(items) > _MAX_ITEMS:
+        raise UsageError("limit_exceeded", f"`{name}` has {len(items)} items", f"give at most {_MAX_ITEMS}")
+    return [_value(f"{name}[{i}]", v, schema["items"]) for i, v in enumerate(items)]
+
+
+def _object(name: str, value: object, schema: Schema) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(name, value, "object")
+    pairs = cast("dict[str, object]", value)
+    if "properties" not in schema:
+        return {k: _value(f"{name}.{k}", v, schema["additionalProperties"]) for k, v in pairs.items()}
+    properties: dict[str, Schema] = schema["properties"]
+    for key in schema.get("required", ()):
+        if key not in pairs:
+            raise UsageError("invalid_arguments", f"`{name}` lacks `{key}`", f"give {', '.join(properties)}")
+    for key in pairs:
+        if key not in properties:
+            raise UsageError("unknown_argument", f"`{name}` has no `{key}`", f"known: {', '.join(properties)}")
+    return {k: _value(f"{name}.{k}", v, properties[k]) for k, v in pairs.items()}
+
+
+def _wrong(name: str, value: object, wanted: str) -> UsageError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    return UsageError("invalid_arguments", f"`{name}` is {shown}, not of type {wanted}", f"give a JSON {wanted}")
+
+
+_CHECKS: dict[str, Callable[[str, object, Schema], Any]] = {
+    "string": _text, "integer": _number, "number": _number, "boolean": _flag, "array": _array, "object": _object,
+}  # fmt: skip

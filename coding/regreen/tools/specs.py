@@ -1,0 +1,204 @@
+"""The tools as other programs see them: names, descriptions, flat JSON Schemas, annotations. Data only.
+
+Every description is product text: a model chooses by it. Schemas stay portable: no references, no unions, no nulls;
+an option that is not given is absent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Schema: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool. `parameters` maps names to JSON Schema fragments; `required` are those without a default."""
+
+    name: str
+    title: str
+    description: str
+    parameters: Schema
+    outputs: Schema
+    required: tuple[str, ...] = ()
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+
+    @property
+    def input_schema(self) -> Schema:
+        """As sent to clients. Bounds of numbers are checked, and said in the error, but not sent: they cost context."""
+        bare = {k: _without_bounds(v) for k, v in self.parameters.items()}
+        required = {"required": list(self.required)} if self.required else {}
+        return {"type": "object", "properties": {**bare, "repo": _REPO}, **required}
+
+    @property
+    def checked_schema(self) -> Schema:
+        return {**self.input_schema, "properties": {**self.parameters, "repo": _REPO}}
+
+    @property
+    def output_schema(self) -> Schema:
+        """Top-level fields only; a call that is refused has `error` instead."""
+        return {"type": "object", "properties": {**self.outputs, "error": {"type": "object"}}}
+
+
+def _without_bounds(schema: Schema) -> Schema:
+    return {k: v for k, v in schema.items() if k not in ("minimum", "maximum")}
+
+
+def _string(description: str = "") -> Schema:
+    return {"type": "string", **({"description": description} if description else {})}
+
+
+def _integer(low: int, high: int) -> Schema:
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+def _number(low: float, high: float) -> Schema:
+    return {"type": "number", "minimum": low, "maximum": high}
+
+
+def _choice(*options: str) -> Schema:
+    return {"type": "string", "enum": list(options)}
+
+
+_REPO = _string()
+_TEXT, _FLAG, _COUNT, _LIST, _OBJECT = (
+    {"type": t} for t in ("string", "boolean", "integer", "array", "object")
+)  # fmt: skip
+_WAIT = _number(0, 45)
+_TOKENS = _integer(100, 20000)
+_PATHS: Schema = {"type": "array", "items": _TEXT}
+_REPLACEMENTS: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"path": _TEXT, "search": _TEXT, "replace": _TEXT},
+        "required": ["path", "search", "replace"],
+    },
+}
+_FORMAT = _choice("auto", "search_replace")
+
+_FIX_OUTPUTS: Schema = {
+    "job_id": _TEXT, "state": _TEXT, "brief": _OBJECT, "attempts": _LIST, "outcome": _OBJECT, "progress": _TEXT,
+}  # fmt: skip
+
+TOOLS: tuple[ToolSpec, ...] = (
+    ToolSpec(
+        name="repo_skeleton",
+        title="Repository skeleton",
+        description="File tree, ignore rules respected, folded to max_tokens (4000); cursor pages on. No contents.",
+        parameters={"path": _TEXT, "depth": _integer(1, 50), "max_tokens": _TOKENS, "cursor": _TEXT},
+        outputs={"root": _TEXT, "tree": _TEXT, "files": _COUNT, "dirs": _COUNT, "truncated": _FLAG, "cursor": _TEXT},
+        read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="extract_signatures",
+        title="Signatures",
+        description="Functions, classes and methods of source files (Python) with signatures and lines; far shorter "
+                    "than the files.",
+        parameters={"paths": {**_PATHS, "description": "Files, folders, globs"}, "docstrings": {"type": "boolean"},
+                    "max_tokens": _TOKENS, "cursor": _TEXT},
+        outputs={"files": _LIST, "skipped": _LIST, "truncated": _FLAG, "cursor": _TEXT},
+        required=("paths",), read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="read_file",
+        title="Read file",
+        description="Lines of a text file, and the sha256 that apply_edits takes as expected_sha256.",
+        parameters={"path": _TEXT, "start_line": _integer(1, 10_000_000), "end_line": _integer(1, 10_000_000)},
+        outputs={"text": _TEXT, "start_line": _COUNT, "end_line": _COUNT, "total_lines": _COUNT, "sha256": _TEXT,
+                 "encoding": _TEXT, "eol": _TEXT, "redacted": _COUNT},
+        required=("path",), read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="apply_edits",
+        title="Apply edits",
+        description="Apply SEARCH/REPLACE edits, all or none: `text` with blocks, or replacements (whole lines; empty "
+                    "search creates a file). SEARCH must match exactly one place; nothing is guessed. Failures say "
+                    "what to resend. dry_run shows the diff and gives a plan for commit. Undo: restore(transaction).",
+        parameters={"text": _TEXT, "replacements": _REPLACEMENTS, "format": _FORMAT, "dry_run": {"type": "boolean"},
+                    "commit": _string("plan id"),
+                    "expected_sha256": {"type": "object", "additionalProperties": _TEXT}},
+        outputs={"ok": _FLAG, "plan": _TEXT, "files": _LIST, "edits": _LIST, "warnings": _LIST, "transaction": _TEXT},
+        destructive=True,
+    ),
+    ToolSpec(
+        name="run_tests",
+        title="Run tests",
+        description="Run tests (pytest) in the project's interpreter: all, a selection (ids, files, folders), or a "
+                    "whitelisted argv. Failures grouped by cause. Not done after wait_s (30): job_id for job_status.",
+        parameters={"selection": _PATHS, "runner": _choice("auto", "pytest"), "last_failed": {"type": "boolean"},
+                    "timeout_s": _number(1, 3600), "wait_s": _WAIT, "argv": _PATHS},
+        outputs={"status": _TEXT, "runner": _TEXT, "argv": _LIST, "interpreter": _TEXT, "sandbox": _TEXT,
+                 "counts": _OBJECT, "failures": _LIST, "groups": _LIST, "duration_s": {"type": "number"}, "log": _TEXT,
+                 "message": _TEXT, "notes": _LIST, "job_id": _TEXT, "state": _TEXT, "progress": _TEXT},
+        open_world=True,
+    ),
+    ToolSpec(
+        name="fix_tests",
+        title="Fix failing tests",
+        description="Turn failing tests green: baseline, attempts judged by test identity, what does not help rolled "
+                    "back, cold verification. Ends `fixed`, or restored with a reason. proposer: search = offline; "
+                    "caller = you get a brief and send fixes with submit_fix; auto = search, then caller.",
+        parameters={"selection": _PATHS, "proposer": _choice("auto", "search", "caller"),
+                    "paths": {**_PATHS, "description": "What may be edited (default: all but tests)"},
+                    "tests": _choice("readonly", "additions_only", "editable"),
+                    "max_attempts": _integer(1, 50), "budget_s": _number(1, 86400),
+                    "keep_partial": {"type": "boolean"}, "wait_s": _WAIT},
+        outputs=_FIX_OUTPUTS,
+        destructive=True, open_world=True,
+    ),
+    ToolSpec(
+        name="submit_fix",
+        title="Submit a fix",
+        description="Edits (as in apply_edits) for a fix_tests job that waits for them. Tested, and kept only if "
+                    "better; the answer names tests fixed and broken.",
+        parameters={"job_id": _TEXT, "text": _TEXT, "replacements": _REPLACEMENTS, "format": _FORMAT,
+                    "note": _TEXT, "wait_s": _WAIT},
+        outputs={**_FIX_OUTPUTS, "attempt": _OBJECT},
+        required=("job_id",), destructive=True, open_world=True,
+    ),
+    ToolSpec(
+        name="job_status",
+        title="Job status",
+        description="State, progress and result of a job; call again while it is running.",
+        parameters={"job_id": _TEXT, "wait_s": _number(0, 30), "log_offset": _integer(0, 1 << 40)},
+        outputs={**_FIX_OUTPUTS, "status": _TEXT, "counts": _OBJECT, "failures": _LIST, "log_text": _TEXT,
+                 "log_next": _COUNT},
+        required=("job_id",), read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="job_cancel",
+        title="Cancel a job",
+        description="End a job now; its processes die, its changes are restored.",
+        parameters={"job_id": _TEXT},
+        outputs={"job_id": _TEXT, "state": _TEXT, "restored": _FLAG, "outcome": _OBJECT},
+        required=("job_id",), idempotent=True,
+    ),
+    ToolSpec(
+        name="show_changes",
+        title="Show changes",
+        description="Unified diff of the work tree since HEAD (default), or of a job or transaction.",
+        parameters={"since": _TEXT},
+        outputs={"since": _TEXT, "files": _LIST, "diff": _TEXT, "truncated": _FLAG},
+        read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="restore",
+        title="Restore files",
+        description="Undo a job's or transaction's changes. Files changed since by others are left and named.",
+        parameters={"to": _string("job_id or transaction"), "dry_run": {"type": "boolean"}},
+        outputs={"restored": _LIST, "deleted": _LIST, "conflicts": _LIST, "transaction": _TEXT, "dry_run": _FLAG},
+        required=("to",), destructive=True, idempotent=True,
+    ),
+)  # fmt: skip
+
+BY_NAME: dict[str, ToolSpec] = {t.name: t for t in TOOLS}
+CORE: frozenset[str] = frozenset({
+    "repo_skeleton", "extract_signatures", "apply_edits", "run_tests", "fix_tests", "submit_fix", "job_status",
+    "job_cancel", "restore",
+})  # fmt: skip
+EDITING: frozenset[str] = frozenset({t.name for t in TOOLS if not t.read_only} - {"job_cancel"})

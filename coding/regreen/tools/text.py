@@ -1,0 +1,221 @@
+"""What a tool says in words: compact, complete by itself, equal in content to the structured result. Pure.
+
+Written for a model and a person alike: the verdict first, then what is needed for the next step, bounded in size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Data: TypeAlias = Mapping[str, Any]
+
+_MAX_FAILURES_CHARS = 8_000
+_MAX_DIFF_CHARS = 12_000
+
+
+def say(tool: str, data: Data) -> str:
+    """The text for a result of this tool."""
+    if "error" in data:
+        return error_text(data["error"])
+    return _SAY[tool](data)
+
+
+def error_text(error: Data) -> str:
+    """`kind: message`, then the hint."""
+    hint = f"\n{error['hint']}" if error.get("hint") else ""
+    return f"{error['kind']}: {error['message']}{hint}"
+
+
+def _skeleton(d: Data) -> str:
+    more = f"\n(more: cursor={d['cursor']})" if d.get("cursor") else ""
+    return f"{d['root']}: {d['files']} files, {d['dirs']} folders\n{d['tree']}{more}"
+
+
+def _signatures(d: Data) -> str:
+    out: list[str] = []
+    for file in d["files"]:
+        out.append(file["path"])
+        for s in file["symbols"]:
+            depth = s["qualified_name"].count(".") + 1
+            doc = f"  # {s['doc']}" if s.get("doc") else ""
+            out.append(f"{s['line']:>5} {'  ' * depth}{s['signature']}{doc}")
+        out.extend(f"      ! {e}" for e in file["errors"])
+    out.extend(f"skipped {s['path']}: {s['reason']}" for s in d["skipped"])
+    if d.get("cursor"):
+        out.append(f"(more: cursor={d['cursor']})")
+    return "\n".join(out) or "no definitions"
+
+
+def _read(d: Data) -> str:
+    head = f"lines {d['start_line']}-{d['end_line']} of {d['total_lines']}, {d['encoding']}, sha256 {d['sha256']}"
+    masked = f", {d['redacted']} secrets masked: such lines cannot be edited by search" if d["redacted"] else ""
+    return f"{head}{masked}\n{d['text']}"
+
+
+def _edits(d: Data) -> str:
+    if not d["ok"]:
+        return _failed_edits(d)
+    verb = "would be applied (dry run)" if not d["transaction"] else "applied"
+    out = [f"{sum(e['status'] != 'skipped_noop' for e in d['edits'])} edits {verb} to {len(d['files'])} files"]
+    if d["transaction"]:
+        out.append(f"transaction {d['transaction']} (restore undoes it)")
+    elif d.get("plan"):
+        out.append(f"plan {d['plan']} (commit applies it)")
+    out.extend(f"warning: {w}" for w in d["warnings"])
+    out.append(cut("".join(f["diff"] for f in d["files"]), _MAX_DIFF_CHARS))
+    return "\n".join(out)
+
+
+def _failed_edits(d: Data) -> str:
+    out = ["NOTHING was applied; resend all edits, with these put right:"]
+    for e in d["edits"]:
+        error = e.get("error")
+        if error is None:
+            continue
+        out.append(f"edit {e['index']} `{e['path']}`: {error['kind']}: {error['message']}")
+        if error["candidates"]:
+            out.append(f"  matches at lines {', '.join(map(str, error['candidates']))}")
+        if difference := error.get("first_difference"):
+            out.append(f"  line {difference['line']}: wanted {difference['expected']}, found {difference['found']}")
+        if closest := error.get("closest"):
+            out.append(f"  closest place, lines {closest['start']}-{closest['end']}:\n{closest['text']}")
+        if error["hint"]:
+            out.append(f"  {error['hint']}")
+    out.extend(f"warning: {w}" for w in d["warnings"])
+    return "\n".join(out)
+
+
+def _tests(d: Data) -> str:
+    if d["status"] == "running":
+        return f"running as {d['job_id']}: {d.get('progress', '')}\njob_status({d['job_id']}) tells the result"
+    counts = d["counts"]
+    shown = [f"{counts[k]} {k}" for k in ("passed", "failed", "errors", "skipped", "xfailed", "xpassed") if counts[k]]
+    out = [f"{d['status']}: {', '.join(shown) or 'no tests ran'} in {d['duration_s']:.2f} s"]
+    if d.get("message"):
+        out.append(d["message"])
+    out.append(_failures(d["failures"], d["groups"]))
+    out.extend(f"note: {n}" for n in d["notes"])
+    out.append(f"{d['runner']}, {d['interpreter'] or 'no interpreter'}, sandbox {d['sandbox']}, log {d['log']}")
+    return "\n".join(line for line in out if line)
+
+
+def _failures(failures: list[Data], groups: list[Data]) -> str:
+    by_id = {f["id"]: f for f in failures}
+    out: list[str] = []
+    size = left = 0
+    for ids in [g["ids"] for g in groups] or [[f["id"]] for f in failures]:
+        first = by_id.get(ids[0])
+        if first is None:
+            continue
+        text = f"--- {first['id']} ({first['file']}:{first['line']}) {first['kind']}\n{first['excerpt'].rstrip()}"
+        if len(ids) > 1:
+            text += f"\n    same cause: {', '.join(ids[1:6])}" + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
+        if size and size + len(text) > _MAX_FAILURES_CHARS:
+            left += len(ids)
+            continue
+        size += len(text)
+        out.append(text)
+    if left:
+        out.append(f"... {left} more failures left out; select them, or read the log")
+    return "\n".join(out)
+
+
+def _fix(d: Data) -> str:
+    out: list[str] = []
+    if attempt := d.get("attempt"):
+        out.append(_attempt(attempt))
+    if outcome := d.get("outcome"):
+        out.append(_outcome(outcome, d))
+    elif d["state"] == "waiting_for_edits":
+        out.append(_brief(d["brief"], d["job_id"]))
+    else:
+        out.append(f"running as {d['job_id']}: {d.get('progress', '')}\njob_status({d['job_id']}) tells how it goes")
+    return "\n".join(out)
+
+
+def _attempt(a: Data) -> str:
+    out = [f"attempt {a['number']}: {a['message'] or a['state']}"]
+    if a["state"] in ("refused", "repeated"):
+        out = [f"attempt {a['number']} {a['state']} ({a['refusal']}): {a['message']}"]
+        if any("error" in e for e in a["edits"]):
+            out.append(_failed_edits({"edits": a["edits"], "warnings": []}))
+    for name in ("fixed", "broken", "still"):
+        if a[name]:
+            out.append(f"  {name}: {', '.join(a[name][:8])}" + (" ..." if len(a[name]) > 8 else ""))
+    out.append("  kept: the next edits start from here" if a["kept"] else "  rolled back")
+    return "\n".join(out)
+
+
+def _brief(b: Data, job_id: str) -> str:
+    out = [f"{job_id} waits for edits (submit_fix), {b['attempts_left']} attempts left", b["task"]]
+    out.append(f"failing: {', '.join(b['failing'][:20])}")
+    out.append(_failures(b["failures"], []))
+    if b["suspicious"]:
+        out.append("suspicious lines:")
+        out.extend(f"  {s['path']}:{s['line']} ({s['score']:.2f}) {s['text'].strip()}" for s in b["suspicious"])
+    if b["signatures"]:
+        out.append("signatures:\n  " + "\n  ".join(b["signatures"]))
+    out.extend(f"tried {t['number']} ({t['state']}): {t['result']}\n{t['diff']}" for t in b["tried"][-3:])
+    return "\n".join(out)
+
+
+def _outcome(o: Data, d: Data) -> str:
+    out = [f"{o['reason']}" + (f": {len(o['fixed_tests'])} tests fixed" if o["fixed"] else "") + f" ({d['job_id']})"]
+    if o["fixed"]:
+        e = o["evidence"]
+        out.append(f"verified cold, goal tests {e['goal_runs']}, {e['counts']['passed']} pass; plausible, not proven")
+    if o["kept"]:
+        out.append(f"kept: {', '.join(o['kept_files'])} (restore({d['job_id']}) undoes it)")
+        out.append(cut(o["diff"], _MAX_DIFF_CHARS))
+    elif o["restored"]:
+        out.append("everything is as it was before the run")
+    out.extend(f"conflict: {c['path']}: {c['reason']}" for c in o["conflicts"])
+    if o["evidence"]["flaky"]:
+        out.append(f"flaky: {', '.join(o['evidence']['flaky'][:8])}")
+    if o["hint"]:
+        out.append(o["hint"])
+    return "\n".join(out)
+
+
+def _status(d: Data) -> str:
+    text = _fix(d) if "counts" not in d else _tests(d)
+    return text + (f"\n--- log\n{d['log_text']}" if d.get("log_text") else "")
+
+
+def _cancel(d: Data) -> str:
+    restored = "; everything is as it was before" if d["restored"] else ""
+    return f"{d['job_id']}: {d['state']}{restored}"
+
+
+def _changes(d: Data) -> str:
+    if not d["files"]:
+        return f"no changes since {d['since']}"
+    lines = "\n".join(f"{f['action']} {f['path']} +{f['added']} -{f['removed']}" for f in d["files"][:200])
+    return f"{len(d['files'])} files changed since {d['since']}\n{lines}\n{cut(d['diff'], _MAX_DIFF_CHARS)}"
+
+
+def _restored(d: Data) -> str:
+    verb = "would be " if d["dry_run"] else ""
+    out = [f"{len(d['restored'])} files {verb}restored, {len(d['deleted'])} {verb}deleted"]
+    out.extend(f"  {p}" for p in d["restored"][:50])
+    out.extend(f"  {p} (deleted)" for p in d["deleted"][:50])
+    out.extend(f"conflict: {c['path']}: {c['reason']}" for c in d["conflicts"])
+    if d["transaction"]:
+        out.append(f"transaction {d['transaction']} (restore undoes this restore)")
+    return "\n".join(out)
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, cut at a line's end where it is too long, saying how much is left out."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit].rsplit("\n", 1)[0]
+    return f"{kept}\n... {len(text) - len(kept)} characters left out (show_changes has the rest)"
+
+
+_SAY: dict[str, Callable[[Data], str]] = {
+    "repo_skeleton": _skeleton, "extract_signatures": _signatures, "read_file": _read, "apply_edits": _edits,
+    "run_tests": _tests, "fix_tests": _fix, "submit_fix": _fix, "job_status": _status, "job_cancel": _cancel,
+    "show_changes": _changes, "restore": _restored,
+}  # fmt: skip

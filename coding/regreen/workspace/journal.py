@@ -1,0 +1,284 @@
+"""THE write-ahead journal: the only way in which a project's files are changed.
+
+A change of several files is all or nothing: against errors by rolling back at once, against a crash by `recover`.
+Before anything is written, the old bytes and all that will change are on disk in the store. A transaction is `open`
+until all its files are in place, and only a holder of the repository's commit lock has one open; so whoever gets the
+lock knows that the open ones it finds are left by the dead. No file is put back that somebody else has changed since.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from filelock import Timeout
+
+from regreen.errors import Busy, EnvironmentFault, Refused, UsageError
+from regreen.model import Conflict, RestoreReport
+from regreen.store import Store, repo_key
+from regreen.workspace import paths
+from regreen.workspace.files import FileImage, Workspace
+from regreen.workspace.records import Entry, Records, Version
+from regreen.workspace.restoring import Goal, by_path, conflict_of, goal_of, image_of, mode_to_restore, version_of
+from regreen.workspace.transactions import Step, Transactions, content_of, made_folders, missing_folders
+from regreen.workspace.writing import Content, OnStep, StaleFile, no_step
+
+_RACES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a commit shall do to one path. `before_sha` is the sha256 of the bytes that it was planned for."""
+
+    path: str
+    before_sha: str  # "" = must be absent
+    after: bytes | None  # None = delete
+    mode: int | None = None  # permission bits; None = keep, or what the umask leaves of 0o666
+
+
+class Journal:
+    """The journal of one workspace. `on_step` is called between all steps of a commit (tests stop it there)."""
+
+    def __init__(
+        self,
+        store: Store,
+        workspace: Workspace,
+        *,
+        on_step: OnStep = no_step,
+        clock: Callable[[], float] = time.time,
+        lock_s: float = 30.0,
+    ) -> None:
+        repo = repo_key(workspace.root)
+        self._store = store
+        self._workspace = workspace
+        self._records = Records(store, repo)
+        self._lock = f"{repo}-commit"
+        self._transactions = Transactions(store, workspace, self._records, on_step)
+        self._clock = clock
+        self._lock_s = lock_s
+
+    # --- changing ----------------------------------------------------------------------------------
+
+    def commit(self, changes: Sequence[Change], *, label: str, run_id: str = "") -> str:
+        """Make all changes or none; returns the transaction's id.
+
+        StaleFile: a file is not what its change was planned for. Refused: a path may not be written. EnvironmentFault
+        `io`: the system failed, all is as before. Deletes and modes follow the same rules as contents.
+        """
+        with self._held():
+            steps = self._plan(changes)
+            return self._transactions.carry_out(steps, label=label, run_id=run_id, now=self._clock())
+
+    def undo(self, txn: str, *, dry_run: bool = False) -> RestoreReport:
+        """Put back what one transaction changed. The report's own transaction undoes the undo."""
+        found = self._records.find(txn)
+        if found is None or found.state == "open":
+            raise UsageError("not_found", f"no transaction {txn!r} of this repository", "see `regreen changes`")
+        if found.state == "rolled_back":
+            return RestoreReport(dry_run=dry_run)
+        goals = [Goal(e.path, e.before, frozenset({e.after.sha}), e.after.mode) for e in found.entries]
+        return self._restore(goals, f"undo {txn}", found.run_id, made_folders(found.entries), dry_run)
+
+    def rewind(
+        self,
+        run_id: str,
+        *,
+        to: str = "",
+        keep: Collection[str] = (),
+        ours: Mapping[str, Collection[str]] | None = None,
+        dry_run: bool = False,
+    ) -> RestoreReport:
+        """Put every path that the run's transactions (after `to`, if given) touched back to what it was before them.
+
+        Paths in `keep` stay. `ours` names contents (path -> hashes) that count as the run's own although the journal
+        did not write them, such as what its tests left. Where somebody else changed a file between two transactions,
+        it goes back to that state and no further, and is reported as a conflict. Doing it twice changes nothing.
+        """
+        txns = self._records.of_run(run_id)
+        if to:
+            ids = [t.id for t in txns]
+            if to not in ids:
+                raise UsageError("not_found", f"no transaction {to!r} in run {run_id}", "name one of the run's own")
+            txns = txns[ids.index(to) + 1 :]
+        entries = [e for t in txns for e in t.entries if e.path not in keep]
+        goals = [goal_of(chain, (ours or {}).get(path, ())) for path, chain in by_path(entries).items()]
+        return self._restore(goals, f"rewind {run_id}", run_id, made_folders(entries), dry_run)
+
+    def put_back(
+        self,
+        images: Mapping[str, FileImage | None],
+        *,
+        expected: Mapping[str, str],
+        label: str,
+        run_id: str = "",
+        dry_run: bool = False,
+    ) -> RestoreReport:
+        """Make each path what its image says (None = absent), where its hash is the expected one ("" = absent)."""
+        goals = [
+            Goal(path, version_of(image), frozenset({expected[path]}), data=None if image is None else image.content)
+            for path, image in images.items()
+        ]
+        return self._restore(goals, label, run_id, (), dry_run)
+
+    # --- looking back ------------------------------------------------------------------------------
+
+    def touched(self, run_id: str) -> dict[str, tuple[str, str]]:
+        """What a run's transactions wrote: path -> (hash before the first, hash after the last)."""
+        entries = [e for t in self._records.of_run(run_id) for e in t.entries]
+        return {path: (chain[0].before.sha, chain[-1].after.sha) for path, chain in by_path(entries).items()}
+
+    def before(self, run_id: str, path: str) -> FileImage:
+        """What a path was before the run first wrote it."""
+        for txn in self._records.of_run(run_id):
+            for entry in txn.entries:
+                if entry.path == path:
+                    return image_of(path, entry.before, content_of(self._store, entry.before))
+        raise UsageError("not_found", f"run {run_id} did not write {paths.shown(path)}", "see its changed files")
+
+    def recover(self) -> tuple[str, ...]:
+        """Roll back what a dead process left half done; returns the transactions. Safe to repeat and to interrupt."""
+        with self._held() as recovered:
+            return recovered
+
+    def prune(self, *, keep: int = 50, max_bytes: int = 64 * 1024 * 1024) -> None:
+        """Forget the oldest closed transactions beyond `keep`, or whose old bytes are beyond `max_bytes`."""
+        self._records.prune(keep, max_bytes)
+
+    # --- how ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _held(self) -> Generator[tuple[str, ...]]:
+        lock = self._store.lock(self._lock)
+        try:
+            lock.acquire(timeout=self._lock_s)
+        except Timeout as e:
+            raise Busy("another process is writing to this repository", "try again when it has finished") from e
+        try:
+            yield self._clear()
+        finally:
+            lock.release()
+
+    def _clear(self) -> tuple[str, ...]:
+        try:
+            return tuple(self._transactions.roll_back(txn) for txn in self._records.open_ones())
+        except OSError as e:
+            raise EnvironmentFault("io", f"an interrupted change cannot be rolled back: {e.strerror}",
+                                   "make the repository's files writable, then try again") from e  # fmt: skip
+
+    def _plan(self, changes: Sequence[Change]) -> list[Step]:
+        steps: list[Step] = []
+        stale: list[str] = []
+        seen: set[str] = set()
+        for change in changes:
+            image = self._target(change)
+            if image.real in seen:
+                raise UsageError("invalid_arguments", f"{paths.shown(image.real)} is changed twice",
+                                 "join the changes of one file")  # fmt: skip
+            seen.add(image.real)
+            if image.sha256 != change.before_sha:
+                stale.append(change.path)
+            steps += self._steps(len(steps), image, _content(change, image))
+        if stale:
+            raise StaleFile(*stale)
+        return steps
+
+    def _target(self, change: Change) -> FileImage:
+        """The file that a change is for, after every check that needs no knowledge of its bytes."""
+        workspace = self._workspace
+        path = workspace.normalise(change.path)
+        if workspace.protected(path):
+            raise Refused("path_protected", f"{paths.shown(path)} is never edited", "leave it to its owner")
+        if change.after is not None and len(change.after) > workspace.limits.max_file_bytes:
+            raise UsageError("limit_exceeded", f"{paths.shown(path)} would have {len(change.after)} bytes",
+                             f"at most {workspace.limits.max_file_bytes} are allowed")  # fmt: skip
+        image = workspace.image(path)
+        if image.kind == "symlink":
+            raise paths.outside(path)
+        if image.kind not in ("file", "absent"):
+            raise Refused("not_regular_file", f"{paths.shown(path)} is no regular file", "name a regular file")
+        if change.after is None and workspace.image(path, follow=False).kind == "symlink":
+            raise Refused("not_regular_file", f"{paths.shown(path)} is a link", f"delete {paths.shown(image.real)}")
+        return image
+
+    def _steps(self, seq: int, image: FileImage, content: Content) -> list[Step]:
+        """The step that makes `image` into `content`; none if it is that already."""
+        sha = "" if content.data is None else sha256(content.data).hexdigest()
+        before = version_of(image)
+        if before.sha == sha and content.mode in (None, before.mode) and content.mtime_ns in (None, before.mtime_ns):
+            return []
+        made = () if content.data is None else missing_folders(self._workspace, image.real)
+        return [Step(Entry(seq, image.real, before, Version(sha, content.mode), made), content, image.content)]
+
+    def _restore(
+        self, goals: Sequence[Goal], label: str, run_id: str, empty: Sequence[str], dry_run: bool
+    ) -> RestoreReport:
+        with self._held():
+            for _ in range(_RACES):
+                steps, conflicts = self._weigh(goals, empty)
+                if dry_run or not steps:
+                    self._drop(() if dry_run else empty)
+                    return _report(steps, conflicts, dry_run, "")
+                with contextlib.suppress(StaleFile):  # changed this very moment: weigh again
+                    now = self._clock()
+                    txn = self._transactions.carry_out(steps, label=label, run_id=run_id, now=now, empty=empty)
+                    return _report(steps, conflicts, dry_run, txn)
+        raise Busy("the files to be put back keep changing", "end the program that writes them, then try again")
+
+    def _drop(self, folders: Sequence[str]) -> None:
+        for folder in folders:
+            self._workspace.remove_empty_folder(folder)
+
+    def _weigh(self, goals: Sequence[Goal], made: Sequence[str]) -> tuple[list[Step], list[Conflict]]:
+        """The steps to the goals that can be reached, the latest change first; and why the others cannot."""
+        steps: list[Step] = []
+        conflicts: list[Conflict] = []
+        for goal in reversed(goals):
+            reason = self._restore_one(goal, steps, made)
+            if reason or goal.note:
+                conflicts.append(Conflict(goal.path, reason or goal.note))
+        return steps, conflicts
+
+    def _restore_one(self, goal: Goal, steps: list[Step], made: Sequence[str]) -> str:
+        """Add the step that puts one path back; or say why it stays."""
+        try:
+            image = self._workspace.image(goal.path, follow=False)
+        except (Refused, UsageError) as e:
+            return e.message
+        clear: tuple[str, ...] = ()
+        if image.kind == "directory" and goal.path in made and self._only_holds(image.real, steps):
+            clear = tuple(path for path in made if f"{path}/".startswith(f"{image.real}/"))
+            image = FileImage(goal.path, "absent", real=image.real)
+        reason = "belongs to version control" if paths.is_version_control(image.real) else conflict_of(image, goal)
+        if not reason:
+            data = goal.data if goal.data is not None or not goal.target.sha else self._store.blob(goal.target.sha)
+            mtime_ns = goal.target.mtime_ns if image.sha256 in goal.ours else None  # else it is not ours to set
+            content = Content(data, mode_to_restore(image, goal), mtime_ns)
+            steps += [replace(step, clear=clear) for step in self._steps(len(steps), image, content)]
+        return reason
+
+    def _only_holds(self, folder: str, steps: Sequence[Step]) -> bool:
+        """Whether a folder holds nothing but files that the steps delete."""
+        doomed = {step.entry.path for step in steps if not step.entry.after.sha}
+        rows = self._workspace.scan(skip=lambda _: False)
+        inside = (path for path, row in rows.items() if path.startswith(f"{folder}/") and row.kind != "directory")
+        return all(path in doomed for path in inside)
+
+
+def _report(steps: Sequence[Step], conflicts: Sequence[Conflict], dry_run: bool, txn: str) -> RestoreReport:
+    entries = [step.entry for step in steps]
+    restored = sorted(e.path for e in entries if e.after.sha)
+    deleted = sorted(e.path for e in entries if not e.after.sha)
+    return RestoreReport(tuple(restored), tuple(deleted), tuple(conflicts), dry_run, txn)
+
+
+def _content(change: Change, image: FileImage) -> Content:
+    if change.after is None:
+        return Content(None)
+    if change.mode is not None:
+        return Content(change.after, stat.S_IFREG | change.mode)
+    return Content(change.after, image.mode if image.kind == "file" else None)

@@ -1,0 +1,96 @@
+"""What stands under a name in an open folder: its kind, stat and content. No link is followed, nothing blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias
+
+from regreen.workspace.beneath import Folder
+
+Kind: TypeAlias = Literal["file", "absent", "symlink", "directory", "other"]
+
+_CHUNK = 1 << 20
+LINK_MARK = b"symlink\0"  # before a link's target, so that its hash is not that of a file with the same bytes
+
+
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+
+
+class Stat(NamedTuple):
+    """One row of a walk. Equal rows mean: not touched, as far as the system tells."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    ino: int
+    mode: int
+    kind: Kind
+
+
+class Seen(NamedTuple):
+    """What a look into an open folder found under a name."""
+
+    kind: Kind
+    content: bytes
+    info: os.stat_result | None
+
+    @property
+    def sha(self) -> str:
+        return hashlib.sha256(self.content).hexdigest() if self.kind in ("file", "symlink") else ""
+
+
+def kind_of(info: os.stat_result | None) -> Kind:
+    """The kind of thing that a stat (not following links) speaks of."""
+    if info is None:
+        return "absent"
+    return _KINDS.get(stat.S_IFMT(info.st_mode), "other")
+
+
+def look(folder: Folder, name: str, limit: int) -> Seen | None:
+    """What `name` is, with its content if it is a regular file or a link. None: over `limit` bytes."""
+    try:
+        info = folder.stat(name)
+        kind = kind_of(info)
+        if kind == "symlink":
+            return Seen(kind, LINK_MARK + os.fsencode(folder.readlink(name)), info)
+        if kind != "file":
+            return Seen(kind, b"", info)
+        fd = folder.open(name, os.O_RDONLY)
+    except FileNotFoundError:
+        return Seen("absent", b"", None)
+    with os.fdopen(fd, "rb") as file:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            return Seen("other", b"", info)
+        data = b"" if info.st_size > limit else _read(file, info.st_size, limit)
+    return None if info.st_size > limit or len(data) > limit else Seen("file", data, info)
+
+
+def _read(file: BinaryIO, size: int, limit: int) -> bytes:
+    """All of it, though it may grow meanwhile, but not much more than `limit`."""
+    data = file.read(size + 1)
+    while len(data) > size and len(data) <= limit and (more := file.read(_CHUNK)):
+        data += more
+    return data
+
+
+def list_folder(folder: Folder, prefix: str, found: dict[str, Stat], skip: Callable[[str], bool]) -> list[str]:
+    below: list[str] = []
+    for entry in folder.entries():
+        if entry.name.casefold() == ".git":
+            continue
+        path = prefix + entry.name
+        try:
+            info = folder.entry_stat(entry)
+        except OSError:  # removed meanwhile
+            continue
+        kind = _KINDS.get(stat.S_IFMT(info.st_mode), "other")
+        if kind == "directory":
+            if skip(path):
+                continue
+            below.append(path)
+        found[path] = Stat(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, info.st_mode, kind)
+    return below

@@ -1,0 +1,19 @@
+#!/bin/sh
+# The engine's tests on the newest other Python of this machine, in an environment of its own inside the main one.
+set -eu
+venv=$1
+jobs=$2
+have=$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+if ! python=$(sh scripts/find_python.sh --newest-but "$have"); then
+    echo "SKIPPED: tests/coding on another Python: none but $have was found (python3.N, pyenv versions)"
+    exit 0
+fi
+other=$venv/other
+stamp=$other/.installed
+if [ ! -e "$stamp" ] || [ "$(cat "$stamp")" != "$python" ] || [ requirements.lock -nt "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
+    [ "$(cat "$stamp" 2>/dev/null)" = "$python" ] || rm -rf "$other"
+    sh scripts/make_venv.sh "$other" "$python"
+    echo "$python" >"$stamp"
+fi
+echo "tests/coding on $("$other/bin/python" --version)"
+exec "$other/bin/python" -m pytest -q -n "$jobs" --dist worksteal tests/coding

@@ -1,0 +1,123 @@
+"""The MCP server object: tools as the engine describes them, calls handed to it, results handed back.
+
+Rule: translation only. Schemas, texts and decisions are the engine's; both protocol eras are the SDK's.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, cast
+
+from regreen_server.calls import Answer, Caller, ErrorAnswer
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel import Server
+    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+
+    from regreen.tools import ToolSpec
+
+INSTRUCTIONS = (
+    "regreen turns failing tests green. run_tests shows what is red. fix_tests starts a run and returns a job_id: "
+    'proposer "search" works offline (poll job_status); proposer "caller" answers with a brief, and you send fixes '
+    "with submit_fix until there is an outcome. A run that does not end fixed puts every file back. apply_edits takes "
+    "SEARCH/REPLACE blocks, all or none; restore undoes. `repo` picks a repository; leave it out for the default."
+)
+_TOOL_LIST_FRESH_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Which of the tools are offered; the others are as good as unknown."""
+
+    core_only: bool = False
+    read_only: bool = False
+
+    def tools(self) -> tuple[ToolSpec, ...]:
+        from regreen.tools import CORE, EDITING, TOOLS
+
+        hidden = EDITING if self.read_only else frozenset[str]()
+        return tuple(t for t in TOOLS if t.name not in hidden and (t.name in CORE or not self.core_only))
+
+
+def create_server(caller: Caller, offer: Offer) -> Server[Any]:
+    """The server, ready to be run on a transport."""
+    from mcp.server.caching import CacheHint
+    from mcp.server.lowlevel import Server
+    from mcp_types import ListToolsResult
+
+    async def list_tools(_ctx: ServerRequestContext[Any], _page: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[as_tool(spec) for spec in offer.tools()])
+
+    async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        if params.name not in (names := [spec.name for spec in offer.tools()]):
+            return as_call_result(_unknown_tool(params.name, names))
+
+        async def report(elapsed_s: float, text: str) -> None:
+            await ctx.session.report_progress(elapsed_s, message=_clean_text(text))
+
+        return as_call_result(await caller.call(params.name, params.arguments or {}, report))
+
+    return Server(
+        "regreen",
+        title="regreen",
+        version=version("regreen"),
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": CacheHint(ttl_ms=_TOOL_LIST_FRESH_MS, scope="public")},
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def as_tool(spec: ToolSpec) -> Tool:
+    """A tool as MCP lists it."""
+    from mcp_types import Tool, ToolAnnotations
+
+    return Tool(
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        input_schema=spec.input_schema,
+        output_schema=spec.output_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=spec.read_only,
+            destructive_hint=spec.destructive,
+            idempotent_hint=spec.idempotent,
+            open_world_hint=spec.open_world,
+        ),
+    )
+
+
+def as_call_result(result: Answer) -> CallToolResult:
+    """A result as MCP sends it: text complete in itself, and the same as structured content."""
+    from mcp_types import CallToolResult, TextContent
+
+    return CallToolResult(
+        content=[TextContent(type="text", text=_clean_text(result.text))],
+        structured_content=_clean(result.data),
+        is_error=result.is_error,
+    )
+
+
+def _unknown_tool(name: str, names: list[str]) -> Answer:
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"did you mean: {', '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    return ErrorAnswer("not_found", f"there is no tool {name[:80]!r}", hint)
+
+
+def _clean_text(text: str) -> str:
+    """Text that can be encoded: a file name may hold bytes that are not UTF-8, carried as lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return _clean_text(value)
+    if isinstance(value, Mapping):
+        return {_clean_text(str(k)): _clean(v) for k, v in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_clean(v) for v in cast("list[object]", value)]
+    return value

@@ -1,0 +1,201 @@
+"""One tool call: the blocking engine in a thread of its own, beside the event loop.
+
+Rules: a thread per call, and a daemon (a pool's blocked thread would keep the process from ending); the client hears
+of a call at least every few seconds where it asked to; a cancelled call sets the engine's `Cancel` at once; a fault
+of our own becomes an error result with an id, and the traceback goes to the log under the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from regreen.errors import Refused, RegreenError
+
+if TYPE_CHECKING:
+    from regreen.sandbox import Cancel
+    from regreen.wire import Json
+
+log = logging.getLogger(__name__)
+
+MAX_CALLS = 64  # at a time; more wait for their turn
+HEARTBEAT_S = 3.0
+_TICK_S = 0.5
+_RECOVERY_WAIT_S = 20.0
+
+Report: TypeAlias = Callable[[float, str], Awaitable[None]]
+
+
+class Answer(Protocol):
+    """The result of a call: text complete in itself, and the same as data."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def data(self) -> Mapping[str, Json]: ...
+
+    @property
+    def is_error(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """A call that is refused, or failed in a way that is our fault; in the form that every front end uses."""
+
+    kind: str
+    message: str
+    hint: str = ""
+    is_error: bool = True
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind}: {self.message}" + (f"\n{self.hint}" if self.hint else "")
+
+    @property
+    def data(self) -> Mapping[str, Json]:
+        return {"error": {"kind": self.kind, "message": self.message, "hint": self.hint}}
+
+
+class ToolEngine(Protocol):
+    """What the server needs of `regreen.session.Engine`."""
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, object],
+        *,
+        on_progress: Callable[[str], None] | None = None,
+        cancel: Cancel | None = None,
+    ) -> Answer: ...
+
+    def recover(self) -> object: ...
+
+    def close(self) -> None: ...
+
+
+class EngineSlot:
+    """The engine, made at the first need, and its recovery of what a killed server left behind."""
+
+    def __init__(self, make: Callable[[], ToolEngine]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._engine: ToolEngine | None = None
+        self._closed = False
+        self._started = False
+        self._recovered = threading.Event()
+
+    def start(self) -> None:
+        """Make the engine and recover, in the background; once. Call it from the event loop."""
+        if not self._started:
+            self._started = True
+            threading.Thread(target=self._recover, name="regreen-recover", daemon=True).start()
+
+    def ready(self) -> ToolEngine:
+        """The engine, after recovery: no call sees a tree that is half put back."""
+        engine = self._get()
+        self._recovered.wait(_RECOVERY_WAIT_S)
+        return engine
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            engine = self._engine
+        if engine is not None:
+            engine.close()
+
+    def _get(self) -> ToolEngine:
+        with self._lock:
+            if self._closed:
+                raise Refused("cancelled", "the server is ending", "start it again")
+            if self._engine is None:
+                self._engine = self._make()
+            return self._engine
+
+    def _recover(self) -> None:
+        try:
+            self._get().recover()
+        except RegreenError as e:  # the call that needs the engine says so to the client
+            log.warning("recovery: %s", e)
+        except Exception:
+            log.exception("recovery failed")
+        finally:
+            self._recovered.set()
+
+
+class Caller:
+    """Runs tool calls on the engine in `slot`."""
+
+    def __init__(self, slot: EngineSlot) -> None:
+        self._slot = slot
+        self._turn = asyncio.Semaphore(MAX_CALLS)
+
+    async def call(self, tool: str, arguments: Mapping[str, object], report: Report) -> Answer:
+        """The result of one call. Cancelling this coroutine cancels the call."""
+        from regreen.sandbox import Cancel
+
+        self._slot.start()
+        cancel = Cancel()
+        said = _Said()
+        async with self._turn:
+            done = _in_thread(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel))
+            try:
+                await _accompany(done, said, report)
+            except asyncio.CancelledError:  # never set it later: a job that the call began may go on
+                cancel.set()
+                raise
+            return done.result()
+
+    def _answer(
+        self, tool: str, arguments: Mapping[str, object], on_progress: Callable[[str], None], cancel: Cancel
+    ) -> Answer:
+        try:
+            return self._slot.ready().call(tool, arguments, on_progress=on_progress, cancel=cancel)
+        except RegreenError as e:
+            return ErrorAnswer(e.kind, e.message, e.hint)
+        except Exception:
+            identity = secrets.token_hex(4)
+            log.exception("fault %s in %s", identity, tool)
+            return ErrorAnswer("internal", f"unexpected fault in `{tool}` ({identity})",
+                                f"the server's log has the details under {identity}")  # fmt: skip
+
+
+class _Said:
+    """The engine's latest progress text: put by its thread, taken by the loop."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.fresh = False
+
+    def put(self, text: str) -> None:
+        self.text = text
+        self.fresh = True
+
+    def take(self) -> str:
+        self.fresh = False
+        return self.text
+
+
+async def _accompany(done: asyncio.Future[Answer], said: _Said, report: Report) -> None:
+    started = reported = time.monotonic()
+    while not (await asyncio.wait([done], timeout=_TICK_S))[0]:
+        now = time.monotonic()
+        if said.fresh or now - reported >= HEARTBEAT_S:
+            reported = now
+            news = said.fresh
+            text = said.take() or "working"
+            await report(round(now - started, 2), text if news else f"{text} ({now - started:.0f} s)")
+
+
+def _in_thread(name: str, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
+    outcome: concurrent.futures.Future[Answer] = concurrent.futures.Future()
+    outcome.set_running_or_notify_cancel()
+    threading.Thread(target=lambda: outcome.set_result(work()), name=name, daemon=True).start()
+    return asyncio.wrap_future(outcome)

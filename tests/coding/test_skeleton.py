@@ -1,0 +1,137 @@
+"""The folder tree as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.listings import listed, write
+
+from regreen.errors import Refused, UsageError
+from regreen.repo import FileList, estimate_tokens, skeleton
+from regreen.workspace import Workspace
+
+SMALL = dict.fromkeys(["z.py", "a/one.py", "a/b/two.py", "a/b/three.py", "a/c/d/four.py", "e/five.py"], "")
+
+
+def paths_in(tree: str) -> set[str]:
+    """The files that a page of a tree shows, by indentation."""
+    found: set[str] = set()
+    above: list[str] = []
+    for line in tree.splitlines():
+        if line.startswith("# "):
+            continue
+        name = line.strip().split(" (")[0]
+        level = (len(line) - len(line.lstrip())) // 2
+        above = [*above[:level], name] if level else [name]
+        if not name.endswith("/"):
+            found.add("".join(above))
+    return found
+
+
+def test_whole_tree_shows_files_before_folders(tmp_path: Path) -> None:
+    with listed(write(tmp_path, SMALL)) as it:
+        shown = skeleton(it.files, it.workspace)
+    assert shown.tree.splitlines() == [
+        "z.py", "a/", "  one.py", "  b/", "    three.py", "    two.py", "  c/", "    d/", "      four.py",
+        "e/", "  five.py",
+    ]  # fmt: skip
+    assert (shown.root, shown.files, shown.dirs, shown.truncated, shown.cursor) == (".", 6, 5, False, "")
+
+
+def test_depth_folds_with_counts(tmp_path: Path) -> None:
+    with listed(write(tmp_path, SMALL)) as it:
+        shown = skeleton(it.files, it.workspace, depth=1)
+        assert shown.tree.splitlines() == ["z.py", "a/ (4 files, 3 folders)", "e/ (1 file)"]
+        assert (shown.files, shown.dirs, shown.truncated) == (6, 5, False)
+        deeper = skeleton(it.files, it.workspace, depth=2).tree.splitlines()
+    assert deeper == [
+        "z.py", "a/", "  one.py", "  b/ (2 files)", "  c/ (1 file, 1 folder)", "e/", "  five.py",
+    ]  # fmt: skip
+
+
+def test_subfolder_file_and_missing_path(tmp_path: Path) -> None:
+    with listed(write(tmp_path, SMALL)) as it:
+        below = skeleton(it.files, it.workspace, path="./a/b/")
+        assert (below.root, below.tree.splitlines(), below.files) == ("a/b", ["three.py", "two.py"], 2)
+        assert skeleton(it.files, it.workspace, path="a/one.py").tree == "one.py"
+        with pytest.raises(UsageError) as error:
+            skeleton(it.files, it.workspace, path="a/bb")
+        assert error.value.kind == "not_found"
+        with pytest.raises(Refused):
+            skeleton(it.files, it.workspace, path="../x")
+
+
+def test_large_files_links_and_notes_are_shown(tmp_path: Path) -> None:
+    write(tmp_path, {"big.bin": b"\0" * 2_500_000, "mid.py": b"#" * 100_000, "node_modules/x.js": ""})
+    (tmp_path / "link").symlink_to("mid.py")
+    with listed(tmp_path) as it:
+        assert skeleton(it.files, it.workspace).tree.splitlines() == [
+            "# dependency folders that are not listed: node_modules",
+            "big.bin (2.5 MB)", "link (link)", "mid.py (100 kB)",
+        ]  # fmt: skip
+
+
+def test_empty_folder_is_an_empty_tree(tmp_path: Path) -> None:
+    with listed(tmp_path) as it:
+        shown = skeleton(it.files, it.workspace)
+    assert (shown.tree, shown.files, shown.dirs, shown.truncated) == ("", 0, 0, False)
+
+
+def test_bad_numbers_and_cursors_are_refused(tmp_path: Path) -> None:
+    with listed(write(tmp_path, SMALL)) as it:
+        for bad in ({"depth": -1}, {"max_tokens": 0}, {"cursor": "what"}, {"cursor": "0:0:a"}, {"cursor": "1:7:a"}):
+            with pytest.raises(UsageError) as error:
+                skeleton(it.files, it.workspace, **bad)  # type: ignore[arg-type]
+            assert error.value.kind == "invalid_arguments"
+
+
+def pages(files: FileList, workspace: Workspace, max_tokens: int) -> list[str]:
+    out: list[str] = []
+    cursor = ""
+    while not out or cursor:
+        page = skeleton(files, workspace, max_tokens=max_tokens, cursor=cursor)
+        assert page.truncated == bool(page.cursor)
+        out.append(page.tree)
+        cursor = page.cursor
+    return out
+
+
+def test_first_page_is_an_overview_and_later_ones_hold_the_rest(tmp_path: Path) -> None:
+    names = [f"pkg{i}/mod{j}/file{k}.py" for i in range(4) for j in range(5) for k in range(6)]
+    with listed(write(tmp_path, dict.fromkeys(names, ""))) as it:
+        out = pages(it.files, it.workspace, 150)
+    assert all(estimate_tokens(page) <= 150 for page in out)
+    assert "pkg3/" in out[0]
+    assert "mod4/ (6 files)" in out[0]
+    assert out[1].splitlines()[0] == "pkg0/mod1/"  # a page begins with the whole path of a folder
+    assert set().union(*map(paths_in, out)) == set(names)
+
+
+_NAMES = st.lists(st.sampled_from(["a", "b", "c.py", "d e", "ü"]), min_size=1, max_size=5).map("/".join)
+
+
+@given(st.sets(_NAMES, max_size=40), st.integers(1, 120))
+def test_every_file_is_on_exactly_one_page(names: set[str], max_tokens: int) -> None:
+    folders = {n[:i] for n in names for i, c in enumerate(n) if c == "/"}
+    paths = sorted(names - folders)
+    with Workspace(Path(__file__).parent) as workspace:
+        out = pages(FileList(tuple(paths)), workspace, max_tokens)
+    shown = [p for page in out for p in paths_in(page)]
+    assert sorted(shown) == paths
+
+
+def test_pages_stay_right_when_files_come_and_go(tmp_path: Path) -> None:
+    files = FileList(tuple(f"d/f{i:03}.py" for i in range(100)))
+    with listed(tmp_path) as it:
+        first = skeleton(files, it.workspace, max_tokens=100)
+        after = FileList((*files.paths[50:], "d/g.py"))
+        rest: set[str] = set()
+        cursor = first.cursor
+        while cursor:
+            page = skeleton(after, it.workspace, max_tokens=100, cursor=cursor)
+            rest |= paths_in(page.tree)
+            cursor = page.cursor
+    assert rest == set(after.paths)

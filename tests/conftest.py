@@ -1,0 +1,30 @@
+"""For all tests: property tests without a database or a clock, and a state folder of each test's own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import configuration, settings
+
+settings.register_profile("regreen", database=None, deadline=None)
+settings.load_profile("regreen")
+_HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="regreen-hypothesis-")
+configuration.set_hypothesis_home_dir(_HYPOTHESIS_HOME.name)
+
+
+def pytest_unconfigure() -> None:
+    _HYPOTHESIS_HOME.cleanup()
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """No test, nor any process that it starts, sees or changes the real user's state."""
+    state = tmp_path_factory.mktemp("state")
+    for name in ("REGREEN_STATE_DIR", "REGREEN_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(state / name.lower()))
+    for name in ("REGREEN_MODE", "REGREEN_SANDBOX", "REGREEN_PYTHON", "CLAUDE_PROJECT_DIR", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    yield state

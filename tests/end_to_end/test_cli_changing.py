@@ -1,0 +1,90 @@
+"""Edits from the command line: all or none, undone again, refused where they do not belong."""
+
+import pytest
+from support.cli import Shell
+from support.gitrepos import make_repo, whole_state
+
+BLOCK = "a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"
+MISS = BLOCK.replace("x = 1", "y = 1")
+
+
+@pytest.fixture
+def shell(tmp_path):
+    return Shell(tmp_path, make_repo(tmp_path / "repo", {"a.py": "x = 1\n", "b.py": "z = 1\n"}))
+
+
+def test_edit_is_applied_and_undone(shell):
+    before = whole_state(shell.cwd)
+    done = shell.run("edit", "-", stdin=BLOCK)
+    assert done.code == 0 and "+x = 2" in done.out
+    assert (shell.cwd / "a.py").read_text() == "x = 2\n"
+    assert shell.run("undo").code == 0
+    assert whole_state(shell.cwd) == before
+
+
+def test_edit_from_a_file(shell, tmp_path):
+    (tmp_path / "answer.md").write_text(BLOCK)
+    data = shell.run("edit", str(tmp_path / "answer.md"), "--json").document
+    assert data["ok"] and data["transaction"].startswith("txn-")
+
+
+def test_dry_run_shows_the_change_and_writes_nothing(shell):
+    before = whole_state(shell.cwd)
+    done = shell.run("edit", "-", "--dry-run", stdin=BLOCK)
+    assert done.code == 0 and "+x = 2" in done.out
+    assert whole_state(shell.cwd) == before
+
+
+def test_one_block_that_does_not_match_stops_them_all(shell):
+    done = shell.run("edit", "-", "--json", stdin=BLOCK + MISS)
+    assert (done.code, done.document["ok"]) == (1, False)
+    assert (shell.cwd / "a.py").read_text() == "x = 1\n"
+
+
+def test_what_does_not_match_is_explained_to_people(shell):
+    done = shell.run("edit", "-", stdin=MISS)
+    assert done.code == 1 and "no_match" in done.out and "nothing was written" in done.out
+
+
+def test_restore_by_transaction_with_a_dry_run_first(shell):
+    transaction = shell.run("edit", "-", "--json", stdin=BLOCK).document["transaction"]
+    dry = shell.run("restore", transaction, "--dry-run", "--json").document
+    assert (dry["restored"], dry["dry_run"]) == (["a.py"], True)
+    assert (shell.cwd / "a.py").read_text() == "x = 2\n"
+    assert shell.run("restore", transaction).code == 0
+    assert (shell.cwd / "a.py").read_text() == "x = 1\n"
+
+
+def test_undo_leaves_what_was_changed_since(shell):
+    shell.run("edit", "-", stdin=BLOCK)
+    (shell.cwd / "a.py").write_text("x = 3\n")
+    done = shell.run("undo")
+    assert done.code == 1 and "a.py" in done.out
+    assert (shell.cwd / "a.py").read_text() == "x = 3\n"
+
+
+def test_undo_with_nothing_to_undo_is_a_usage_error(shell):
+    done = shell.run("undo", "--json")
+    assert (done.code, done.document["error"]["kind"]) == (2, "not_found")
+
+
+@pytest.mark.parametrize("name, code, kind", [("none.md", 2, "not_found"), ("-", 2, "invalid_arguments")])
+def test_text_that_is_not_there_is_a_usage_error(shell, name, code, kind):
+    done = shell.run("edit", name, "--json")
+    assert (done.code, done.document["error"]["kind"]) == (code, kind)
+
+
+def test_unknown_format_is_a_usage_error(shell):
+    done = shell.run("edit", "-", "--format", "poetry", "--json", stdin=BLOCK)
+    assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")
+
+
+@pytest.mark.parametrize("mode, kind", [("plan", "denied_by_mode"), ("ask", "needs_approval")])
+def test_modes_that_do_not_let_edits_pass(shell, mode, kind):
+    done = shell.run("edit", "-", "--mode", mode, "--json", stdin=BLOCK)
+    assert (done.code, done.document["error"]["kind"]) == (5, kind)
+    assert (shell.cwd / "a.py").read_text() == "x = 1\n"
+
+
+def test_plan_mode_still_shows_what_would_change(shell):
+    assert shell.run("edit", "-", "--mode", "plan", "--dry-run", stdin=BLOCK).code == 0

@@ -1,0 +1,168 @@
+"""`regreen fix` and `regreen test`, typed: what ends green stays, everything else is put back, an interrupt too."""
+
+import json
+import signal
+
+import pytest
+from support.cli import Shell
+from support.gitrepos import make_repo, whole_state
+from support.mcp_clients import processes_with, until
+
+CODE = "def total(prices, shipping):\n    return sum(prices) - shipping\n"
+TESTS = """from shop import total
+
+
+def test_total():
+    assert total([10, 20], 5) == 35
+
+
+def test_no_shipping():
+    assert total([10, 20], 0) == 30
+"""
+RIGHT = {"replacements": [{"path": "shop.py", "search": "    return sum(prices) - shipping",
+                           "replace": "    return sum(prices) + shipping"}], "note": "plus"}  # fmt: skip
+WRONG = {"replacements": [{"path": "shop.py", "search": "    return sum(prices) - shipping",
+                           "replace": "    return sum(prices) * shipping"}]}  # fmt: skip
+HANGING = """import os, pathlib, time
+
+
+def test_hangs():
+    pathlib.Path(os.environ["HOME"], "started").touch()
+    pathlib.Path("made_by_test.txt").write_text("x")
+    while True:
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def shell(tmp_path):
+    repo = make_repo(tmp_path / "repo", {"shop.py": CODE, "test_shop.py": TESTS, ".gitignore": "__pycache__/\n"})
+    (repo / "notes.txt").write_text("mine\n")
+    return Shell(tmp_path, repo)
+
+
+def script(shell, *proposals) -> str:
+    file = shell.base / "script.jsonl"
+    file.write_text("".join(json.dumps(p) + "\n" for p in proposals))
+    return str(file)
+
+
+def test_red_tests_are_told_with_status_1(shell):
+    done = shell.run("test")
+    assert done.code == 1
+    assert "test_shop.py::test_total" in done.out and "1 failed, 1 passed" in done.out
+
+
+def test_selection_that_passes_is_status_0(shell):
+    data = shell.run("test", "test_shop.py::test_no_shipping", "--json")
+    assert (data.code, data.document["status"], data.document["counts"]["total"]) == (0, "passed", 1)
+
+
+def test_selection_that_matches_nothing_is_status_3_and_names_it(shell):
+    done = shell.run("test", "test_nowhere.py")
+    assert done.code == 3 and "test_nowhere.py" in done.out
+
+
+def test_last_failed_runs_only_what_failed(shell):
+    shell.run("test")
+    assert shell.run("test", "--last-failed", "--json").document["counts"]["total"] == 1
+
+
+def test_fix_that_works_is_kept_and_told(shell):
+    done = shell.run("fix", "--script", script(shell, WRONG, RIGHT))
+    assert done.code == 0
+    assert "+    return sum(prices) + shipping" in done.out
+    assert "2 passed, 0 failed" in done.out and "plausible" in done.out
+    assert "1 test went green\n  test_shop.py::test_total" in done.out
+    assert (shell.cwd / "shop.py").read_text() == CODE.replace("-", "+")
+    assert (shell.cwd / "notes.txt").read_text() == "mine\n"
+
+
+def test_fix_as_json_is_one_document_of_the_tools_shape(shell):
+    done = shell.run("fix", "--script", script(shell, RIGHT), "--json")
+    outcome = done.document["outcome"]
+    assert (done.code, done.document["state"]) == (0, "done")
+    assert (outcome["reason"], outcome["fixed"], outcome["verified"]) == ("fixed", True, True)
+    assert outcome["fixed_tests"] == ["test_shop.py::test_total"]
+
+
+def test_fix_that_fails_puts_everything_back(shell):
+    before = whole_state(shell.cwd)
+    done = shell.run("fix", "--script", script(shell, WRONG))
+    assert done.code == 1
+    assert "not fixed" in done.out and "everything is as it was" in done.out
+    assert whole_state(shell.cwd) == before
+
+
+def test_nothing_to_fix_is_status_0(shell):
+    done = shell.run("fix", "--tests", "test_shop.py::test_no_shipping", "--json")
+    assert (done.code, done.document["outcome"]["reason"]) == (0, "already_green")
+
+
+def test_undo_takes_a_fix_back(shell):
+    shell.run("fix", "--script", script(shell, RIGHT))
+    assert shell.run("undo").code == 0
+    assert (shell.cwd / "shop.py").read_text() == CODE
+
+
+def test_restore_takes_a_run_back_by_its_id(shell):
+    job = shell.run("fix", "--script", script(shell, RIGHT), "--json").document["job_id"]
+    assert shell.run("restore", job).code == 0
+    assert (shell.cwd / "shop.py").read_text() == CODE
+
+
+def test_paths_limit_what_may_be_edited(shell):
+    before = whole_state(shell.cwd)
+    done = shell.run("fix", "--script", script(shell, RIGHT), "--paths", "other/*.py", "--json")
+    assert done.code in (1, 5) and not done.document["outcome"]["fixed"]
+    assert whole_state(shell.cwd) == before
+
+
+@pytest.mark.parametrize(
+    "args", [("--proposer", "scripted"), ("--proposer", "search", "--script", "x.jsonl"), ("--script", "missing.jsonl")]
+)
+def test_script_and_proposer_must_fit(shell, args):
+    done = shell.run("fix", *args, "--json")
+    assert done.code == 2 and done.document["error"]["message"]
+
+
+def test_plan_mode_refuses_to_fix(shell):
+    done = shell.run("fix", "--mode", "plan", "--json")
+    assert (done.code, done.document["error"]["kind"]) == (5, "denied_by_mode")
+
+
+def test_demanded_sandbox_that_is_not_there_is_refused(shell):
+    done = shell.run("test", "--sandbox", "required", "--json")
+    assert (done.code, done.document["error"]["kind"]) == (5, "sandbox_required")
+
+
+def test_ci_logs_plain_lines(shell):
+    done = shell.run("fix", "--ci", "--script", script(shell, RIGHT))
+    assert done.code == 0
+    assert any(line.startswith("regreen: ") for line in done.err.splitlines())
+    assert "\x1b" not in done.err + done.out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_fix_puts_everything_back_and_leaves_no_process(shell, number):
+    (shell.cwd / "test_hang.py").write_text(HANGING)
+    before = whole_state(shell.cwd)
+    process = shell.start("fix", "--json")
+    until((shell.base / "home" / "started").exists, "the hanging test has started")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out)["outcome"]["reason"] == "cancelled"
+    assert whole_state(shell.cwd) == before
+    until(lambda: not processes_with(str(shell.base)), "no process is left")
+
+
+def test_interrupted_test_run_is_status_130(shell):
+    (shell.cwd / "test_hang.py").write_text(HANGING)
+    process = shell.start("test", "test_hang.py", "--json")
+    until((shell.base / "home" / "started").exists, "the hanging test has started")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert isinstance(json.loads(out), dict)
+    until(lambda: not processes_with(str(shell.base)), "no process is left")

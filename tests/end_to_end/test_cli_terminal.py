@@ -1,0 +1,45 @@
+"""At a terminal: colours, a spinner for what takes long, questions in ask mode. Elsewhere: none of that."""
+
+import pytest
+from support.cli import Shell
+from support.gitrepos import make_repo
+
+SLOW = "import time\n\n\ndef test_slow():\n    time.sleep(1.5)\n"
+BLOCK = "a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"
+GREEN = "\x1b[32m"
+
+
+@pytest.fixture
+def shell(tmp_path):
+    (tmp_path / "answer.md").write_text(BLOCK)
+    return Shell(tmp_path, make_repo(tmp_path / "repo", {"a.py": "x = 1\n", "test_slow.py": SLOW}))
+
+
+def test_result_is_coloured_and_a_spinner_turns_while_it_takes_long(shell):
+    done = shell.on_terminal("test")
+    assert done.code == 0
+    assert f"{GREEN}passed: 1 passed" in done.out
+    assert "tests: " in done.out and "(1 s)" in done.out
+
+
+def test_ci_shows_neither_colour_nor_spinner(shell):
+    done = shell.on_terminal("test", "--ci")
+    assert done.code == 0 and "passed: 1 passed" in done.out and "\x1b" not in done.out
+
+
+def test_json_is_alone_on_a_terminal_too(shell):
+    done = shell.on_terminal("config", "show", "--json")
+    assert done.out.startswith("{") and done.out.count("\n") == 1
+
+
+def test_pipe_gets_no_colour(shell):
+    done = shell.run("edit", "../answer.md", "--dry-run")
+    assert "+x = 2" in done.out and "\x1b" not in done.out
+
+
+@pytest.mark.parametrize("word, code, text", [("y\n", 0, "x = 2\n"), ("\n", 5, "x = 1\n"), ("no\n", 5, "x = 1\n")])
+def test_ask_mode_asks_and_only_a_yes_is_a_yes(shell, word, code, text):
+    done = shell.on_terminal("edit", "../answer.md", "--mode", "ask", types=word)
+    assert "[y/N]" in done.out
+    assert done.code == code
+    assert (shell.cwd / "a.py").read_text() == text

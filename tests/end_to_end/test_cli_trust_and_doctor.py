@@ -1,0 +1,91 @@
+"""`trust`, `doctor`, `setup` and `serve`, typed."""
+
+import json
+
+import pytest
+from support.cli import Shell
+from support.gitrepos import make_repo
+from support.mcp_clients import raw_server
+
+
+@pytest.fixture
+def shell(tmp_path):
+    files = {"a.py": "x = 1\n", "test_a.py": "def test_a():\n    assert True\n"}
+    return Shell(tmp_path, make_repo(tmp_path / "repo", files))
+
+
+def test_trust_is_granted_listed_and_taken_away(shell):
+    assert shell.run("trust", "--list").out == "no folder is trusted\n"
+    assert shell.run("trust").out == f"trusted: {shell.cwd}\n"
+    assert shell.run("trust", "--list", "--json").document["trusted"] == [str(shell.cwd)]
+    assert shell.run("trust", ".", "--remove").code == 0
+    assert shell.run("trust", "--list", "--json").document["trusted"] == []
+
+
+def test_trust_of_a_folder_that_is_gone_can_be_taken_away(shell, tmp_path):
+    (tmp_path / "gone").mkdir()
+    shell.run("trust", str(tmp_path / "gone"))
+    (tmp_path / "gone").rmdir()
+    assert shell.run("trust", str(tmp_path / "gone"), "--remove", "--json").document["trusted"] == []
+
+
+def test_trust_list_stands_alone(shell):
+    assert shell.run("trust", ".", "--list").code == 2
+
+
+def test_doctor_finds_everything_in_a_good_repository(shell):
+    done = shell.run("doctor", "--json")
+    checks = {c["name"]: c["level"] for c in done.document["checks"]}
+    assert done.code == 0 and done.document["ok"]
+    assert {"state", "git", "tests", "sandbox", "syntax", "runs"} == set(checks)
+    assert checks["tests"] == checks["git"] == checks["state"] == "ok"
+
+
+def test_doctor_says_what_fails_and_what_to_do(shell, tmp_path):
+    (tmp_path / "state").write_text("a file, not a folder")
+    done = shell.run("doctor")
+    assert done.code == 3
+    assert "fail  state:" in done.out and "REGREEN_STATE_DIR" in done.out
+
+
+def test_doctor_is_of_use_outside_a_repository(shell, tmp_path):
+    (tmp_path / "home").mkdir(exist_ok=True)
+    assert Shell(tmp_path, tmp_path / "home").run("doctor").code == 0
+
+
+def test_doctor_names_an_interpreter_without_pytest(shell, tmp_path):
+    done = shell.run("doctor", "--python", "/nonexistent/python", "--json")
+    levels = {c["name"]: c["level"] for c in done.document["checks"]}
+    assert (done.code, levels["tests"]) == (3, "fail")
+
+
+def test_setup_writes_the_file_trusts_the_root_and_shows_the_difference(shell):
+    done = shell.run("setup", "claude-desktop", "--root", ".")
+    file = shell.base / "home" / ".config" / "Claude" / "claude_desktop_config.json"
+    assert done.code == 0 and '"regreen": {' in done.out
+    assert str(shell.cwd) in json.loads(file.read_text())["mcpServers"]["regreen"]["args"]
+    assert shell.run("trust", "--list", "--json").document["trusted"] == [str(shell.cwd)]
+    assert shell.run("setup", "claude-desktop", "--remove", "--json").document["changed"]
+    assert json.loads(file.read_text()) == {"mcpServers": {}}
+
+
+def test_printed_configuration_writes_nothing_and_starts_the_server_with_hardly_any_environment(shell):
+    printed = json.loads(shell.run("setup", "claude-desktop", "--root", ".", "--print").out)
+    assert not (shell.base / "home" / ".config").exists()
+    entry = printed["mcpServers"]["regreen"]
+    bare = {"HOME": str(shell.base / "home"), "PATH": "/usr/bin:/bin"}
+    with raw_server([entry["command"], *entry["args"]], cwd=shell.base, env={**bare, **entry["env"]}) as server:
+        assert server.initialize()["serverInfo"]["name"] == "regreen"
+        assert server.call("run_tests").data["status"] == "passed"
+        assert server.close() == 0
+        assert not server.noise
+
+
+def test_unknown_client_is_a_usage_error(shell):
+    done = shell.run("setup", "notepad", "--root", ".", "--json")
+    assert done.code == 2 and "claude-desktop" in done.document["error"]["hint"]
+
+
+def test_serve_refuses_json(shell):
+    done = shell.run("serve", "--json")
+    assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")

@@ -1,0 +1,1 @@
+"""What several tests share: small real repositories, and what they look like from outside."""

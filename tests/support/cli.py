@@ -1,0 +1,75 @@
+"""The command line as a person or a script uses it: a real process with its own home, state and cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REGREEN = (sys.executable, "-m", "regreen")
+LIMIT_S = 90.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one JSON document on stdout; anything beside it fails."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A place to type commands in: a folder for home and state, and the working directory."""
+
+    base: Path
+    cwd: Path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        (self.base / "home").mkdir(exist_ok=True)
+        return {
+            "HOME": str(self.base / "home"), "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8",
+            "REGREEN_STATE_DIR": str(self.base / "state"), "REGREEN_CACHE_DIR": str(self.base / "cache"),
+        }  # fmt: skip
+
+    def run(self, *args: str, stdin: str = "", extra: Mapping[str, str] | None = None) -> Done:
+        """Type `regreen ARGS` and wait for its end."""
+        done = subprocess.run((*REGREEN, *args), cwd=self.cwd, env={**self.environ, **(extra or {})}, input=stdin,
+                              capture_output=True, text=True, encoding="utf-8", timeout=LIMIT_S)  # fmt: skip
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *args: str) -> subprocess.Popen[str]:
+        """Type `regreen ARGS` and let it run."""
+        return subprocess.Popen((*REGREEN, *args), cwd=self.cwd, env=self.environ, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+    def on_terminal(self, *args: str, types: str = "") -> Done:
+        """Type `regreen ARGS` at a terminal, and `types` when it asks. What it shows comes back as one stream."""
+        ours, theirs = pty.openpty()
+        environ = {**self.environ, "TERM": "xterm-256color"}
+        process = subprocess.Popen((*REGREEN, *args), cwd=self.cwd, env=environ, stdin=theirs, stdout=theirs,
+                                   stderr=theirs, start_new_session=True)  # fmt: skip
+        os.close(theirs)
+        os.write(ours, types.encode())
+        shown = bytearray()
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # how a terminal says that nobody writes to it any more
+            pass
+        finally:
+            os.close(ours)
+        return Done(process.wait(LIMIT_S), shown.decode(), "")
