@@ -1,6 +1,6 @@
 """How many bug cases the offline search repairs: a line a case and a summary.
 
-    python benchmarks/search.py [FOLDER] [--kinds single-edit,two-edits] [--only ID,ID] [--budget-s 20] [--workers 2] [--json]
+    python benchmarks/search.py [FOLDER] [--kinds single-edit,two-edits] [--only ID,ID] [--budget-s 20] [--json]
 
 "fixed" means that a cold pytest run is green in a fresh copy with the proposals applied; "exact" that the changed
 lines are those of the case's own patch. The search is driven directly, without the fix loop.
@@ -19,6 +19,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ def brief(failing: list[str], tried: list[Tried]) -> Brief:
     return Brief("", tuple(failing), (), (), (), tuple(tried), MAX_PROPOSALS)
 
 
-def run_case(folder: Path, case: Mapping[str, Any], options: argparse.Namespace) -> Row:
+def run_case(options: argparse.Namespace, found: tuple[Path, Mapping[str, Any]]) -> Row:
+    folder, case = found
     base = Path(tempfile.mkdtemp(prefix="regreen-bench-")).resolve()
     repo = base / "repo"
     shutil.copytree(folder / "repo", repo)
@@ -152,7 +154,7 @@ def main() -> int:
     options = arguments()
     with ThreadPoolExecutor(options.workers) as pool:
         rows: list[Row] = []
-        for row in pool.map(lambda c: run_case(c[0], c[1], options), cases(options)):
+        for row in pool.map(partial(run_case, options), cases(options)):
             rows.append(row)
             if not options.json:
                 verdict = "exact" if row.exact else "fixed" if row.fixed else "-----"

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import sqlite3
 import stat
 import threading
@@ -171,6 +172,18 @@ class Store:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
+    def prune_runs(self, *, keep: int = 50, keep_logs: int = 20) -> None:
+        """Delete the files of all but the newest ended runs, and old logs of tests run without a job.
+
+        What cannot be deleted now is left for the next time.
+        """
+        old = self.rows("SELECT id FROM runs WHERE finished IS NOT NULL ORDER BY finished DESC LIMIT -1 OFFSET ?", keep)
+        for row in old:
+            shutil.rmtree(self.folder / "runs" / row["id"], ignore_errors=True)
+        for folder in (self.folder / "runs").glob("tests-*"):
+            for log in sorted(folder.glob("*.log"), key=_age)[:-keep_logs]:
+                log.unlink(missing_ok=True)
+
     def close(self) -> None:
         with self._guard:
             self._db.close()
@@ -179,6 +192,13 @@ class Store:
 def _own_file(path: Path) -> None:
     """Make the file, for this user only; SQLite gives its companions the same mode."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # another process prunes too
+        return 0.0
 
 
 def _own_folder(path: Path) -> Path:

@@ -237,3 +237,13 @@ def test_a_run_killed_in_the_middle_of_an_attempt_is_restored_at_the_next_start(
         assert differences(before, fingerprint(root)) == []
         assert ok(engine, "fix_tests", proposer="caller")["state"] == "waiting_for_edits"
     assert differences(before, fingerprint(root)) == []
+
+
+def test_old_runs_files_are_pruned_and_newer_ones_kept(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    with engine_on(root) as engine:
+        jobs = [ok(engine, "run_tests", selection=["test_mean"])["job_id"] for _ in range(3)]
+        engine.store.prune_runs(keep=1)
+        folders = [(engine.store.folder / "runs" / j).exists() for j in jobs]
+        assert folders == [False, False, True]
+        assert ok(engine, "job_status", job_id=jobs[0])["status"] == "passed"

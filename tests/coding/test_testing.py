@@ -295,6 +295,7 @@ def test_strict_settings_of_the_project_are_not_upset_by_what_we_add(tmp_path):
 
 
 def test_tests_spread_over_workers_are_reported_and_a_lost_worker_is_a_crash(tmp_path):
+    pytest.importorskip("xdist")
     code = "import os, pytest\n@pytest.mark.parametrize('n', range(3))\ndef test_n(n): assert n != 1\n"
     root = project(tmp_path, {"test_a.py": code + "def test_dies(): os._exit(0)\n",
                               "pytest.ini": "[pytest]\naddopts = -p xdist.plugin -n1\n"})  # fmt: skip

@@ -105,19 +105,38 @@ def test_file_of_the_project_named_like_pytest_is_not_taken_as_proof(tmp_path):
     assert isinstance(found(root, settings_with(tmp_path)), NoInterpreter)
 
 
-def test_proof_is_made_once_and_again_when_the_environment_changes(tmp_path):
+@pytest.mark.parametrize("change", ["pyvenv.cfg", "installed", "damaged"])
+def test_proof_is_made_once_even_for_later_processes_and_again_when_the_environment_changes(change, tmp_path):
     root = project(tmp_path, FILES)
     venv(root / ".venv", with_pytest=True)
-    first = found(root, settings_with(tmp_path))
-    cancelled = Cancel()
-    cancelled.set()  # nothing could be proven now
-    workspace = Workspace(root)
-    try:
-        assert find_interpreter(workspace, settings_with(tmp_path), cancelled) == first
-        os.utime(root / ".venv" / "pyvenv.cfg", ns=(1, 1))
-        assert isinstance(find_interpreter(workspace, settings_with(tmp_path), cancelled), NoInterpreter)
-    finally:
-        workspace.close()
+    (site,) = (root / ".venv" / "lib").glob("python*/site-packages")
+    (site / "pytest").mkdir()
+    (site / "pytest" / "__init__.py").write_text("__version__ = '8.0'\n")  # as if it was installed here
+    settings = settings_with(tmp_path)
+    code = (
+        "import sys; from support.suites import *; from regreen.testing import find_interpreter\n"
+        "c = Cancel()\nif sys.argv[2:]: c.set()\n"  # when cancelled, nothing can be proven
+        "base = Path(sys.argv[1])\n"
+        "print(type(find_interpreter(Workspace(base / 'project'), settings_with(base), c)).__name__)"
+    )
+    path = os.pathsep.join(sys.path)
+
+    def search(*cancelled):
+        argv = [sys.executable, "-c", code, str(tmp_path), *cancelled]
+        environ = {**os.environ, "PYTHONPATH": path}
+        return subprocess.run(argv, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+    assert search("cancelled") == "NoInterpreter"
+    assert search() == "Interpreter"
+    assert search("cancelled") == "Interpreter"
+    match change:
+        case "pyvenv.cfg":
+            os.utime(root / ".venv" / "pyvenv.cfg", ns=(1, 1))
+        case "installed":
+            (site / "more.py").write_text("")
+        case _:
+            (settings.cache_dir / "interpreters.json").write_text("[{}]")
+    assert search("cancelled") == "NoInterpreter"
 
 
 def test_required_sandbox_is_refused_before_anything_runs(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from typing import Any
 
 import pytest
 from support.cli import Shell
@@ -68,47 +69,41 @@ def test_last_failed_runs_only_what_failed(shell):
     assert shell.run("test", "--last-failed", "--json").document["counts"]["total"] == 1
 
 
-def test_fix_that_works_is_kept_and_told(shell):
+def test_fix_that_works_is_kept_and_told_and_can_be_undone(shell):
     done = shell.run("fix", "--script", script(shell, WRONG, RIGHT))
     assert done.code == 0
     assert "+    return sum(prices) + shipping" in done.out
-    assert "2 passed, 0 failed" in done.out and "plausible" in done.out
     assert "1 test went green\n  test_shop.py::test_total" in done.out
+    assert "2 passed, 0 failed" in done.out and "plausible" in done.out
     assert (shell.cwd / "shop.py").read_text() == CODE.replace("-", "+")
     assert (shell.cwd / "notes.txt").read_text() == "mine\n"
+    assert shell.run("undo").code == 0
+    assert (shell.cwd / "shop.py").read_text() == CODE
 
 
-def test_fix_as_json_is_one_document_of_the_tools_shape(shell):
+def test_fix_as_json_is_one_document_and_its_job_can_be_restored(shell):
     done = shell.run("fix", "--script", script(shell, RIGHT), "--json")
     outcome = done.document["outcome"]
     assert (done.code, done.document["state"]) == (0, "done")
     assert (outcome["reason"], outcome["fixed"], outcome["verified"]) == ("fixed", True, True)
     assert outcome["fixed_tests"] == ["test_shop.py::test_total"]
+    assert shell.run("restore", done.document["job_id"]).code == 0
+    assert (shell.cwd / "shop.py").read_text() == CODE
 
 
-def test_fix_that_fails_puts_everything_back(shell):
+def test_fix_that_fails_puts_everything_back_and_ci_logs_plain_lines(shell):
     before = whole_state(shell.cwd)
-    done = shell.run("fix", "--script", script(shell, WRONG))
+    done = shell.run("fix", "--ci", "--script", script(shell, WRONG))
     assert done.code == 1
     assert "not fixed" in done.out and "everything is as it was" in done.out
+    assert any(line.startswith("regreen: attempt 1") for line in done.err.splitlines())
+    assert "\x1b" not in done.err + done.out
     assert whole_state(shell.cwd) == before
 
 
 def test_nothing_to_fix_is_status_0(shell):
     done = shell.run("fix", "--tests", "test_shop.py::test_no_shipping", "--json")
     assert (done.code, done.document["outcome"]["reason"]) == (0, "already_green")
-
-
-def test_undo_takes_a_fix_back(shell):
-    shell.run("fix", "--script", script(shell, RIGHT))
-    assert shell.run("undo").code == 0
-    assert (shell.cwd / "shop.py").read_text() == CODE
-
-
-def test_restore_takes_a_run_back_by_its_id(shell):
-    job = shell.run("fix", "--script", script(shell, RIGHT), "--json").document["job_id"]
-    assert shell.run("restore", job).code == 0
-    assert (shell.cwd / "shop.py").read_text() == CODE
 
 
 def test_paths_limit_what_may_be_edited(shell):
@@ -136,33 +131,26 @@ def test_demanded_sandbox_that_is_not_there_is_refused(shell):
     assert (done.code, done.document["error"]["kind"]) == (5, "sandbox_required")
 
 
-def test_ci_logs_plain_lines(shell):
-    done = shell.run("fix", "--ci", "--script", script(shell, RIGHT))
-    assert done.code == 0
-    assert any(line.startswith("regreen: ") for line in done.err.splitlines())
-    assert "\x1b" not in done.err + done.out
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_fix_puts_everything_back_and_leaves_no_process(shell, number):
     (shell.cwd / "test_hang.py").write_text(HANGING)
     before = whole_state(shell.cwd)
-    process = shell.start("fix", "--json")
-    until((shell.base / "home" / "started").exists, "the hanging test has started")
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert json.loads(out)["outcome"]["reason"] == "cancelled"
+    document = interrupted(shell, number, "fix", "--json")
+    assert document["outcome"]["reason"] == "cancelled"
     assert whole_state(shell.cwd) == before
-    until(lambda: not processes_with(str(shell.base)), "no process is left")
 
 
-def test_interrupted_test_run_is_status_130(shell):
+def test_interrupted_test_run_is_one_document_too(shell):
     (shell.cwd / "test_hang.py").write_text(HANGING)
-    process = shell.start("test", "test_hang.py", "--json")
-    until((shell.base / "home" / "started").exists, "the hanging test has started")
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    assert interrupted(shell, signal.SIGINT, "test", "test_hang.py", "--json")
+
+
+def interrupted(shell, number, *args) -> dict[str, Any]:
+    """Interrupt a command once the hanging test runs: it ends with 130, leaves no process, and tells its result."""
+    with shell.started(*args) as process:
+        until((shell.base / "home" / "started").exists, "the hanging test has started", limit_s=60)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert isinstance(json.loads(out), dict)
     until(lambda: not processes_with(str(shell.base)), "no process is left")
+    return json.loads(out)

@@ -7,7 +7,8 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,16 @@ class Shell:
                               capture_output=True, text=True, encoding="utf-8", timeout=LIMIT_S)  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *args: str) -> subprocess.Popen[str]:
-        """Type `regreen ARGS` and let it run."""
-        return subprocess.Popen((*REGREEN, *args), cwd=self.cwd, env=self.environ, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    @contextmanager
+    def started(self, *args: str) -> Generator[subprocess.Popen[str]]:
+        """Type `regreen ARGS` and let it run; what is left of it at the end of the block is killed."""
+        process = subprocess.Popen((*REGREEN, *args), cwd=self.cwd, env=self.environ, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def on_terminal(self, *args: str, types: str = "") -> Done:
         """Type `regreen ARGS` at a terminal, and `types` when it asks. What it shows comes back as one stream."""

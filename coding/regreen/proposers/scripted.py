@@ -69,7 +69,7 @@ def _replacements(value: object, where: str) -> tuple[Replacement, ...]:
         raise _bad(where, "`replacements` is not a list")
     found: list[Replacement] = []
     for item in cast("list[object]", value):
-        fields = cast("Mapping[str, object]", item) if isinstance(item, dict) else {}
+        fields: Mapping[str, object] = cast("Mapping[str, object]", item) if isinstance(item, dict) else {}
         if set(fields) != {"path", "search", "replace"} or not all(isinstance(v, str) for v in fields.values()):
             raise _bad(where, "a replacement needs the strings `path`, `search` and `replace`, and nothing else")
         found.append(Replacement(*(cast("str", fields[k]) for k in ("path", "search", "replace"))))

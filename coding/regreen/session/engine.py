@@ -7,7 +7,7 @@ leaves here has passed the redactor.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -70,6 +70,8 @@ class Engine:
             if known is None:
                 known = Session(root, self.settings, self.store, approve=self._approve)
                 known.recover()
+                known.journal.prune()
+                self.store.prune_runs()
                 self._sessions[root] = known
             return known
 
@@ -101,18 +103,22 @@ class Engine:
         cancel: Cancel | None = None,
     ) -> ToolResult:
         """Run a tool. Never raises RegreenError: a refused or invalid call gives `is_error` and the error's JSON."""
-        try:
+
+        def work() -> dict[str, Json]:
             spec = BY_NAME.get(tool)
             if spec is None:
                 near = get_close_matches(tool, BY_NAME, 1)
-                raise UsageError(
-                    "not_found",
-                    f"there is no tool `{tool}`",
-                    f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}",
-                )
+                hint = f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}"
+                raise UsageError("not_found", f"there is no tool `{tool}`", hint)
             args = check(spec, arguments)
             session = self.session(args.pop("repo", ""))
-            data = HANDLERS[tool](Call(self, session, args, on_progress, cancel))
+            return HANDLERS[tool](Call(self, session, args, on_progress, cancel))
+
+        return self._answer(tool, work)
+
+    def _answer(self, tool: str, work: Callable[[], dict[str, Json]]) -> ToolResult:
+        try:
+            data = work()
         except RegreenError as e:
             data = to_object(e.as_json())
         masked = self._redact.deep(data)

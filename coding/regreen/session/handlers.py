@@ -98,7 +98,7 @@ def _submit(call: Call) -> dict[str, Json]:
         call.engine.jobs.recorded(job_id)
         raise UsageError("invalid_arguments", f"{job_id} takes no fixes (any more)", "start fix_tests again")
     number = fix_job.submit(_proposal(call.args))
-    _wait(fix_job.job, call, stop_on_cancel=False)
+    _wait(fix_job.job, call, stop_on_cancel=True)
     attempt = fix_job.attempt(number)
     judged: dict[str, Json] = {"attempt": to_json(attempt)} if attempt is not None else {}
     return {**fix_job.job.data(), **judged}
@@ -140,7 +140,7 @@ def _restore(call: Call) -> dict[str, Json]:
 
 
 def _wait(job: Job, call: Call, *, stop_on_cancel: bool) -> None:
-    """Wait as long as the call allows; a call that is cancelled ends the job that it started itself."""
+    """Wait as long as the call allows; cancelling a call that set the job to work ends the job."""
     job.wait(call.args.get("wait_s", _WAIT_S), on_progress=call.on_progress, cancel=call.cancel)
     if stop_on_cancel and call.cancel is not None and call.cancel.is_set():
         job.stop(STOP_S)

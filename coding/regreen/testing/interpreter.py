@@ -11,8 +11,10 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from regreen.errors import EnvironmentFault
@@ -24,6 +26,8 @@ OLDEST_PYTHON = (3, 8)
 OLDEST_PYTEST = 7
 PROBE_S = 60.0
 _VENVS = (".venv", "venv")
+_PROOFS = "interpreters.json"
+_MAX_PROOFS = 100
 _MARK = "regreen-probe "
 _PROBE = f"""
 import sys
@@ -33,6 +37,7 @@ say = {{"version": list(sys.version_info[:3])}}
 try:
     import pytest
     say["pytest"] = pytest.__version__
+    say["site"] = str(__import__("pathlib").Path(pytest.__file__).parents[1])
 except ImportError as e:
     say["problem"] = str(e)
 print({_MARK!r} + json.dumps(say))
@@ -70,7 +75,16 @@ class NoInterpreter:
         return f"no Python that can run this project's tests: {looks}. {self.hint[:1].upper()}{self.hint[1:]}."
 
 
-_proven: dict[tuple[str, int, int], Interpreter] = {}
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """What a probe found, and the times of the files that it rests on: interpreter, environment, `site` folder."""
+
+    found: Interpreter
+    site: str
+    stamp: tuple[int, ...]
+
+
+_proven: dict[str, _Proof] = {}
 
 
 def find_interpreter(
@@ -78,7 +92,8 @@ def find_interpreter(
 ) -> Interpreter | NoInterpreter:
     """The interpreter for the tests in folder `start` (relative to the root), or what was tried.
 
-    Proofs are remembered for as long as the interpreter and its environment's settings file stay as they are.
+    Proofs are remembered, also in the cache folder, for as long as the interpreter, its environment's settings file
+    and the folder that holds pytest stay as they are.
     """
     tried: list[Tried] = []
     for path, source in _candidates(workspace.root, settings, start):
@@ -125,22 +140,43 @@ def _prove(path: str, source: str, root: Path, settings: Settings, cancel: Cance
     if not program or not Path(program).is_file():
         return Tried(path, source, "there is no such program")
     venv = _venv_of(Path(program))
-    key = (program, *_stamp(Path(program), venv))
-    if key in _proven:
-        return _dressed(_proven[key], source)
-    found = _probe(program, source, venv, root, settings, cancel)
-    if isinstance(found, Interpreter):
-        _proven[key] = found
-    return found
+    known = _proven.get(program) or _load(settings.cache_dir).get(program)
+    if known is not None and known.stamp == _stamp(program, venv, known.site):
+        _proven[program] = known
+        return replace(known.found, source=source)
+    proof = _probe(program, source, venv, root, settings, cancel)
+    if isinstance(proof, Tried):
+        return proof
+    _proven[program] = proof
+    _save(settings.cache_dir)
+    return proof.found
 
 
-def _dressed(known: Interpreter, source: str) -> Interpreter:
-    return Interpreter(known.path, known.version, known.pytest_version, source, known.venv)
+def _stamp(program: str, venv: str, site: str) -> tuple[int, ...]:
+    files = (Path(program), *([Path(venv, "pyvenv.cfg")] if venv else []), Path(site))
+    try:
+        return tuple(f.stat().st_mtime_ns for f in files)
+    except OSError:
+        return ()
 
 
-def _stamp(program: Path, venv: str) -> tuple[int, int]:
-    settings_file = Path(venv) / "pyvenv.cfg"
-    return program.stat().st_mtime_ns, settings_file.stat().st_mtime_ns if venv else 0
+def _load(cache: Path) -> dict[str, _Proof]:
+    """The proofs of earlier processes. Whatever is odd about the file only means that we prove again."""
+    try:
+        rows = json.loads((cache / _PROOFS).read_bytes())
+        proofs = [_Proof(Interpreter(*r["found"]), r["site"], tuple(r["stamp"])) for r in rows]
+        return {p.found.path: p for p in proofs}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
+
+
+def _save(cache: Path) -> None:
+    rows = [{"found": astuple(p.found), "site": p.site, "stamp": p.stamp} for p in {**_load(cache), **_proven}.values()]
+    temporary = cache / f"{_PROOFS}.{os.getpid()}-{threading.get_ident()}"
+    with suppress(OSError):
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(rows[-_MAX_PROOFS:]), "utf-8")
+        temporary.replace(cache / _PROOFS)
 
 
 def _venv_of(program: Path) -> str:
@@ -148,7 +184,7 @@ def _venv_of(program: Path) -> str:
     return str(folder) if (folder / "pyvenv.cfg").is_file() else ""
 
 
-def _probe(program: str, source: str, venv: str, root: Path, settings: Settings, cancel: Cancel) -> Interpreter | Tried:
+def _probe(program: str, source: str, venv: str, root: Path, settings: Settings, cancel: Cancel) -> _Proof | Tried:
     env = child_environment(settings.environ, {"PYTHONDONTWRITEBYTECODE": "1"}, root=root, venv=venv)
     command = Command((program, "-c", _PROBE), Path(tempfile.gettempdir()), env, PROBE_S)
     try:
@@ -163,7 +199,7 @@ def _probe(program: str, source: str, venv: str, root: Path, settings: Settings,
     return _judge(json.loads(answers[-1]), program, source, venv)
 
 
-def _judge(answer: dict[str, object], program: str, source: str, venv: str) -> Interpreter | Tried:
+def _judge(answer: dict[str, object], program: str, source: str, venv: str) -> _Proof | Tried:
     version = answer.get("version")
     numbers = tuple(int(n) for n in version) if isinstance(version, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     name = ".".join(map(str, numbers))
@@ -174,7 +210,9 @@ def _judge(answer: dict[str, object], program: str, source: str, venv: str) -> I
     pytest_version = str(answer["pytest"])
     if int(pytest_version.partition(".")[0]) < OLDEST_PYTEST:
         return Tried(program, source, f"pytest {pytest_version} is too old, {OLDEST_PYTEST} or newer is wanted")
-    return Interpreter(program, name, pytest_version, source, venv)
+    site = str(answer["site"])
+    found = Interpreter(program, name, pytest_version, source, venv)
+    return _Proof(found, site, _stamp(program, venv, site))
 
 
 def _hint(last: Tried) -> str:

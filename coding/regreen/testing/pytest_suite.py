@@ -24,6 +24,7 @@ from regreen.testing.selection import Selected, find_name, select
 from regreen.testing.verdict import Culprit, Facts, Verdict, decide, ending
 
 MAX_CULPRITS = 20
+KEPT_LOGS = 20
 _LAST_FAILED = frozenset({"--lf", "--last-failed"})
 # every failing test is wanted, whatever `-x` says in the project's settings, and one file that cannot be imported
 # must not hide the results of all others; words of the caller come later and win
@@ -145,6 +146,14 @@ def _shown(interpreter: Interpreter, arguments: Iterable[str]) -> tuple[str, ...
     return (interpreter.path, "-m", "pytest", *arguments)
 
 
+def _new_log(folder: Path) -> Path:
+    """A fresh name for the complete output; of the older ones in the folder only the newest stay."""
+    dated = sorted((p.stat().st_mtime_ns, p) for p in folder.glob("tests-*.log"))
+    for _, old in dated[: -(KEPT_LOGS - 1)]:
+        old.unlink(missing_ok=True)
+    return folder / f"tests-{secrets.token_hex(4)}.log"
+
+
 class _Run:
     """One call: its clock, its log, and the processes it takes."""
 
@@ -161,7 +170,7 @@ class _Run:
         self._cancel = cancel
         self._on_progress = on_progress
         self._started = started
-        self.log = request.store_folder / f"tests-{secrets.token_hex(4)}.log"
+        self.log = _new_log(request.store_folder)
         self._redact = Redactor.from_environ(request.settings.environ)
 
     def _left_s(self) -> float:

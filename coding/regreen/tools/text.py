@@ -73,7 +73,8 @@ def _failed_edits(d: Data) -> str:
         error = e.get("error")
         if error is None:
             continue
-        out.append(f"edit {e['index']} `{e['path']}`: {error['kind']}: {error['message']}")
+        where = f"edit {e['index'] + 1} `{e['path']}`: " if e["path"] else ""
+        out.append(f"{where}{error['kind']}: {error['message']}")
         if error["candidates"]:
             out.append(f"  matches at lines {', '.join(map(str, error['candidates']))}")
         if difference := error.get("first_difference"):

@@ -1,4 +1,4 @@
-"""The search's end of the line to its worker: starts it under the sandbox, asks, and counts the CPU time of all it runs."""
+"""The search's end of the line to its worker: starts it in the sandbox, asks, counts the CPU time of what it runs."""
 
 from __future__ import annotations
 

@@ -11,10 +11,11 @@ import datetime
 import decimal
 import fractions
 import re
+import types
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from regreen.proposers.search.facts import Json
 from regreen.proposers.search.source import Function, Source, first_line
@@ -22,16 +23,13 @@ from regreen.proposers.search.vocabulary import callee_name
 
 Names: TypeAlias = frozenset[str]
 
-_KNOWN: Mapping[str, type] = {
-    t.__name__: t
-    for t in (
-        str, bytes, int, float, bool, complex, list, tuple, dict, set, frozenset, range, type(None), bytearray,
-        collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, datetime.datetime,
-        datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, re.Pattern, re.Match,
-        type(x for x in ()), type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(lambda: 0),
-        type(len), zip, map, filter, enumerate, reversed, memoryview,
-    )
-}  # fmt: skip
+_CLASSES: tuple[Any, ...] = (
+    str, bytes, int, float, bool, complex, list, tuple, dict, set, frozenset, range, type(None), bytearray,
+    collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, datetime.datetime,
+    datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, re.Pattern, re.Match,
+    types.GeneratorType, types.FunctionType, types.BuiltinFunctionType, zip, map, filter, enumerate, reversed,
+)  # fmt: skip
+_KNOWN: Mapping[str, Any] = {c.__name__: c for c in _CLASSES}
 _BUILTIN_RESULTS: Mapping[str, Names] = {
     "len": frozenset({"int"}), "str": frozenset({"str"}), "repr": frozenset({"str"}), "int": frozenset({"int"}),
     "float": frozenset({"float"}), "sorted": frozenset({"list"}), "list": frozenset({"list"}),
@@ -100,7 +98,8 @@ class Observed:
             case ast.Name() | ast.Attribute() if function is not None:
                 return self.named(source, function, source.segment(node)) or self._property(node)
             case ast.Subscript(value=value, slice=index) if function is not None and not isinstance(index, ast.Slice):
-                return self.named(source, function, source.segment(value) + "[]")
+                exactly = self.named(source, function, source.segment(node))
+                return exactly or self.named(source, function, source.segment(value) + "[]")
             case _:
                 return frozenset()
 

@@ -33,12 +33,12 @@ def _grown(old: list[str], regions: list[tuple[int, int, int, int]]) -> list[tup
 
 
 def _unique(old: list[str], start: int, end: int) -> bool:
-    """Whole lines that are not all blank, at one place only."""
-    wanted = [line.rstrip() for line in old[start:end]]
+    """Lines that are not all blank, at one place only, whatever their indentation."""
+    wanted = [line.strip() for line in old[start:end]]
     if not any(wanted):
         return False
     size = end - start
-    return sum([line.rstrip() for line in old[i : i + size]] == wanted for i in range(len(old) - size + 1)) == 1
+    return sum([line.strip() for line in old[i : i + size]] == wanted for i in range(len(old) - size + 1)) == 1
 
 
 def _one(path: str, old: list[str], new: list[str], region: tuple[int, int, int, int]) -> Replacement:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,10 +77,11 @@ class _Round:
 
 
 class SearchProposer:
-    """Proposes single edits that make the failing tests pass; later calls give the next best, or go on from a changed tree.
+    """Proposes single edits that make the failing tests pass; later calls give the next best, or go on from a new tree.
 
     `budget_s` is the CPU time of all calls together, of the worker and its children; `wall_s` limits the time on the
-    clock (2.5 times the budget if not given). `paths` are the files that may be edited; test files never are. `notes` says what the search could not do.
+    clock (2.5 times the budget if not given). `paths` are the files that may be edited; test files never are. `notes`
+    says what the search could not do.
     """
 
     name = "search"
@@ -154,7 +155,7 @@ class SearchProposer:
         self._wall_s += time.monotonic() - began
 
     @contextmanager
-    def _worker(self) -> Iterator[Link]:
+    def _worker(self) -> Generator[Link]:
         with private_worker(
             self._workspace, self._files, self._interpreter, self._settings, self._selection, self._cancel
         ) as link:
@@ -238,7 +239,7 @@ def private_worker(
     settings: Settings,
     selection: Sequence[str],
     cancel: Cancel,
-) -> Iterator[Link]:
+) -> Generator[Link]:
     """A worker in a private copy of the listed files; both are gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="regreen-search-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()

@@ -50,6 +50,19 @@ class Site:
     def _lambda_owner(self) -> Function | None:
         return self.stmt if isinstance(self.stmt, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
+    def is_callee(self, node: ast.AST) -> bool:
+        parent = self.source.parents.get(node)
+        return isinstance(parent, ast.Call) and parent.func is node
+
+    def is_read(self, node: ast.AST) -> bool:
+        """A value that is read for itself: not assigned to, not called, not a whole statement."""
+        loaded = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        return loaded and not self.is_callee(node) and not isinstance(self.source.parents.get(node), ast.Expr)
+
+    def is_whole(self, node: ast.AST) -> bool:
+        """The same, and not just the owner of an attribute that is read."""
+        return self.is_read(node) and not isinstance(self.source.parents.get(node), ast.Attribute)
+
     def text(self, node: ast.AST) -> str:
         return self.source.segment(node)
 

@@ -35,9 +35,9 @@ class Test:
     @property
     def kind(self) -> tuple[object, ...]:
         """Equal for failures that look alike."""
-        failure = self.facts.get("failure") or {}
-        frames = failure.get("frames") or [[]]
-        return (failure.get("type", ""), *frames[-1][:2])
+        failure: Json = self.facts.get("failure") or {"type": "", "frames": []}
+        innermost: Sequence[object] = (failure["frames"] or [()])[-1]
+        return (failure["type"], *innermost[:2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,16 +133,15 @@ class Scope:
             return cls([], [], module, frozenset())
         params: list[str] = []
         bound: dict[str, int] = {}
-        outer: ast.AST | None = function
+        outer: Function | None = function
         while outer is not None:
-            if isinstance(outer, FUNCTIONS):
-                params += _params(outer)
-                for name, line in _local_names(outer):
-                    bound.setdefault(name, line if outer is function else 0)
+            params += _params(outer)
+            for name, line in _local_names(outer):
+                bound.setdefault(name, line if outer is function else 0)
             outer = source.function_of(outer)
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         unused = frozenset(p for p in _params(function) if p not in read and p not in ("self", "cls"))
-        return cls(params, [(n, l) for n, l in bound.items() if n not in params], module, unused)
+        return cls(params, [(n, line) for n, line in bound.items() if n not in params], module, unused)
 
     def names_at(self, source: Source, node: ast.AST) -> list[str]:
         """Local names that can be read at `node`: parameters, names bound above it, comprehension variables."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from regreen.proposers.search.observed import Names, numeric, related
 from regreen.proposers.search.site import Option, Site
 from regreen.proposers.search.source import TextEdit
+from regreen.proposers.search.templates.constants import quote
 from regreen.proposers.search.templates.table import Template
 from regreen.proposers.search.vocabulary import callee_name
 
@@ -43,18 +44,11 @@ _KEYWORDS: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 
 
-def _is_load(node: ast.AST) -> bool:
-    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-
-
 def _wrappable(site: Site, node: ast.AST | None) -> bool:
     """A value that a call may be put around: not a callee, not the owner of an attribute, not an assigned name."""
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.GeneratorExp)):
         return False
-    parent = site.source.parents.get(node)
-    if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node):
-        return False
-    return _is_load(node) and not isinstance(parent, (ast.Expr, ast.arg)) and site.reliable(node)
+    return site.is_whole(node) and site.reliable(node)
 
 
 def wrap(site: Site) -> Iterator[Option]:
@@ -80,7 +74,7 @@ def _takes(site: Site, function: str, types: Names) -> bool:
     """May a built-in function take a value of these types, and do something to it?"""
     if not types:
         return True
-    if types == {function}:
+    if types == frozenset({function}):
         return function in ("list", "dict", "set")  # a copy
     if function in _ITERATING:
         return site.seen.has(types, "__iter__")
@@ -107,31 +101,31 @@ def clamp(site: Site) -> Iterator[Option]:
 def append_method(site: Site) -> Iterator[Option]:
     """`.strip()`, `.values()`, ... behind a value; `.astimezone(tz)` with a zone in scope."""
     node = site.node
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or not _is_load(node):
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or not site.is_read(node):
         return
     parent = site.source.parents.get(node)
-    if (
-        (isinstance(parent, ast.Call) and parent.func is node)
-        or isinstance(parent, ast.Expr)
-        or not site.reliable(node)
-    ):
+    if not site.reliable(node):
         return
     if isinstance(parent, ast.Attribute) and not isinstance(site.source.parents.get(parent), ast.Call):
         return
     end = site.source.span(node)[1]
     inner = 0.7 if isinstance(parent, ast.Attribute) else 1.0
     types = site.types(node)
+    inner *= 0.3 if isinstance(node, ast.Name) and node.id in site.scope.module else 1.0
     for call, weight in _METHODS:
-        if not site.seen.has(types, call.partition("(")[0]):
-            continue
-        if isinstance(node, ast.Name) and node.id in site.scope.module:
-            weight *= 0.3
-        yield Option((TextEdit(end, end, f".{call}"),), f"append `.{call}`", weight * inner)
+        if site.seen.has(types, call.partition("(")[0]):
+            yield Option((TextEdit(end, end, f".{call}"),), f"append `.{call}`", weight * inner)
+    yield from _converted(site, node)
+
+
+def _converted(site: Site, node: ast.expr) -> Iterator[Option]:
+    """A time in a zone of the scope; the sorted or listed content of a mapping."""
+    end, types = site.source.span(node)[1], site.types(node)
     for name in site.scope.names_at(site.source, node):
         if ("tz" in name.lower() or "zone" in name.lower()) and site.seen.has(types, "astimezone"):
             weight = 3.0 if name in site.scope.unused else 1.0
             yield Option((TextEdit(end, end, f".astimezone({name})"),), f"append `.astimezone({name})`", weight)
-    if not isinstance(parent, ast.Attribute) and site.seen.has(types, "items"):
+    if site.is_whole(node) and site.seen.has(types, "items"):
         for call in ("sorted({}.items())", "sorted({}.values())", "list({}.values())", "set({}.values())"):
             yield site.replace(node, call.format(site.text(node)), 0.4, tight=True)
 
@@ -283,14 +277,13 @@ def text_argument(site: Site) -> Iterator[Option]:
     if not isinstance(node, ast.Name) or "str" not in site.types(node) or not _wrappable(site, node):
         return
     literals = [n.value for n in ast.walk(site.source.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    boost = _recursive(site, node)
     short = [v for v in dict.fromkeys(literals) if 0 < len(v) <= 2 and v.isprintable()][:6]
     for name in site.scope.names_at(site.source, node):
         if "str" in site.types_of(name):
+            weight = _recursive(site, node) * (1.0 if name == node.id else 0.8)
             for literal in short:
-                yield site.replace(
-                    node, f'{name} + "{literal}"'.replace('"""', "'\"'"), 1.0 if name == node.id else 0.8
-                )
+                text = quote(literal, '"')
+                yield site.replace(node, f"{name} + {text}", weight)
 
 
 def await_call(site: Site) -> Iterator[Option]:

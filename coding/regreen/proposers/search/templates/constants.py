@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from regreen.proposers.search.site import Option, Site
 from regreen.proposers.search.templates.table import Template
@@ -59,7 +60,7 @@ def digits(site: Site) -> Iterator[Option]:
     spots = [i for i, c in enumerate(text) if c.isdigit()]
     if len(spots) < 3:
         return
-    for i, j in zip(spots, spots[1:], strict=False):
+    for i, j in pairwise(spots):
         if text[i] != text[j] and (text[j] != "0" or i > 0):
             yield site.replace(node, text[:i] + text[j] + text[i + 1 : j] + text[i] + text[j + 1 :])
 

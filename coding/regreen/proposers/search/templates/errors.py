@@ -119,22 +119,25 @@ def missing_key(site: Site) -> Iterator[Option]:
 
 
 def wrong_call(site: Site) -> Iterator[Option]:
-    """TypeError about arguments: the keyword that exists, the argument that is missing or too many."""
+    """TypeError about arguments: the keyword that exists; a number joined to a text without `str`."""
     for error in _raised(site, "TypeError"):
         keyword = re.search(r"unexpected keyword argument '(\w+)'", error.message)
+        joined = "must be str, not" in error.message or 'can only concatenate str (not "' in error.message
         for node in site.source.own_nodes(site.stmt):
             if isinstance(node, ast.keyword) and keyword and node.arg == keyword[1]:
-                call = site.source.parents.get(node)
-                function = site.words.functions.get(callee_name(call)) if isinstance(call, ast.Call) else None
-                names = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)] if function else []
-                start = site.source.span(node)[0]
-                for name in names:
-                    edit = TextEdit(start, start + len(keyword[1]), name)
-                    yield Option((edit,), f"keyword `{keyword[1]}` -> `{name}`", 1.0)
-            if "must be str, not" in error.message or 'can only concatenate str (not "' in error.message:
-                if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and site.reliable(node):
-                    if isinstance(site.source.parents.get(node), ast.BinOp):
-                        yield site.replace(node, f"str({site.text(node)})", 1.0, tight=True)
+                yield from _known_keywords(site, node, keyword[1])
+            part = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and site.reliable(node)
+            if joined and part and isinstance(site.source.parents.get(node), ast.BinOp):
+                yield site.replace(node, f"str({site.text(node)})", 1.0, tight=True)
+
+
+def _known_keywords(site: Site, node: ast.keyword, old: str) -> Iterator[Option]:
+    call = site.source.parents.get(node)
+    function = site.words.functions.get(callee_name(call)) if isinstance(call, ast.Call) else None
+    start = site.source.span(node)[0]
+    for arg in (*function.args.args, *function.args.kwonlyargs) if function else ():
+        edit = TextEdit(start, start + len(old), arg.arg)
+        yield Option((edit,), f"keyword `{old}` -> `{arg.arg}`", 1.0)
 
 
 def wrong_import(site: Site) -> Iterator[Option]:

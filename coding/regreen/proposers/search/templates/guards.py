@@ -81,10 +81,7 @@ def default(site: Site) -> Iterator[Option]:
     node = site.node
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Call)) or not site.reliable(node):
         return
-    parent = site.source.parents.get(node)
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or isinstance(parent, (ast.Attribute, ast.Expr)):
-        return
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if not site.is_whole(node):
         return
     text = site.operand(node)
     for value, weight in (("0", 0.8), ('""', 0.8), ("[]", 0.8), ("{}", 0.5), ("()", 0.4), ("1", 0.5)):

@@ -48,7 +48,8 @@ _MEMBER_FAMILIES: Sequence[Sequence[str]] = (
     ("year", "month", "day"), ("floor", "ceil", "trunc", "round"), ("ljust", "rjust", "center", "zfill"),
     ("isdigit", "isdecimal", "isnumeric", "isalnum", "isalpha"), ("bisect_left", "bisect_right", "insort"),
     ("nlargest", "nsmallest"), ("heappush", "heappop", "heapify"), ("start", "stop", "end"), ("min", "max"),
-    ("prev", "next", "previous"), ("left", "right"), ("first", "last"), ("width", "height"), ("rows", "columns", "cols"),
+    ("prev", "next", "previous"), ("left", "right"), ("first", "last"), ("width", "height"),
+    ("rows", "columns", "cols"),
     ("put", "put_nowait", "get", "get_nowait"), ("read", "readline", "readlines"), ("group", "groups", "groupdict"),
     ("permutations", "combinations", "combinations_with_replacement", "product"), ("astimezone", "replace"),
     ("accumulate", "chain"), ("zip_longest", "zip"), ("mean", "median", "mode", "fmean"), ("pstdev", "stdev"),
@@ -72,34 +73,33 @@ def variable(site: Site) -> Iterator[Option]:
     node = site.node
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or not site.reliable(node):
         return
-    callee = _is_callee(site, node)
     local = site.scope.names_at(site.source, node)
-    types = site.types(node)
-    if node.id in local or not callee:
+    if not site.is_callee(node):
+        types = site.types(node)
         for name in local:
-            if name not in (node.id, "self") and not callee:
+            if name not in (node.id, "self"):
                 fits = 1.0 if related(types, site.types_of(name)) else 0.2
                 yield site.replace(node, name, fits * (2.0 if name in site.scope.unused else 1.0), tight=True)
     if node.id in site.scope.module:
         for name in site.scope.module:
             if name != node.id and _kind(name) == _kind(node.id):
                 yield site.replace(node, name, 0.5 + _closeness(name, node.id), tight=True)
+    if node.id not in local:
+        yield from _builtin_siblings(site, node)
+
+
+def _builtin_siblings(site: Site, node: ast.Name) -> Iterator[Option]:
     for family in _BUILTIN_FAMILIES:
-        if node.id in family and node.id not in local:
+        if node.id in family:
             for name in family:
                 if name != node.id:
                     yield site.replace(node, name, 1.0 if family[0] == node.id or len(family) == 2 else 0.6)
 
 
-def _is_callee(site: Site, node: ast.AST) -> bool:
-    parent = site.source.parents.get(node)
-    return isinstance(parent, ast.Call) and parent.func is node
-
-
 def attribute(site: Site) -> Iterator[Option]:
     """Another attribute of the same object."""
     node = site.node
-    if not isinstance(node, ast.Attribute) or _is_callee(site, node) or not _placed(site, node):
+    if not isinstance(node, ast.Attribute) or site.is_callee(node) or not _placed(site, node):
         return
     near = _used_nearby(site, node)
     for name, weight in _weighted(node.attr, _sibling_attributes(site, node), near):
@@ -131,7 +131,7 @@ def _sibling_attributes(site: Site, node: ast.Attribute) -> Iterable[str]:
 def method(site: Site) -> Iterator[Option]:
     """Another method of the same object: its class's, those of the built-in types that have this one, a module's."""
     node = site.node
-    if not isinstance(node, ast.Attribute) or not _is_callee(site, node) or not _placed(site, node):
+    if not isinstance(node, ast.Attribute) or not site.is_callee(node) or not _placed(site, node):
         return
     owner = site.text(node.value)
     own = set(site.words.called.get(owner, ()))
@@ -191,19 +191,19 @@ def _public(module: str, like: str) -> tuple[str, ...]:
     if module not in _MODULES or module.split(".")[0] not in sys.stdlib_module_names:
         return ()
     names = vars(importlib.import_module(module))
-    kind = type(names.get(like))
-    return tuple(n for n in sorted(names) if not n.startswith("_") and type(names[n]) is kind)
+    same = [n for n in sorted(names) if isinstance(names[n], (int, float)) is isinstance(names.get(like), (int, float))]
+    return tuple(n for n in same if not n.startswith("_") and callable(names[n]) is callable(names.get(like)))
 
 
 @lru_cache(maxsize=256)
 def _type_siblings(method_name: str) -> tuple[str, ...]:
+    """The public methods of all built-in types that have this one."""
     found: set[str] = set()
     for path in _TYPES:
         module, name = path.rsplit(".", 1)
-        members = vars(getattr(importlib.import_module(module), name))
-        inherited = dir(getattr(importlib.import_module(module), name))
-        if method_name in inherited:
-            found.update(n for n in (*members, *inherited) if not n.startswith("_"))
+        members = dir(getattr(importlib.import_module(module), name))
+        if method_name in members:
+            found.update(n for n in members if not n.startswith("_"))
     return tuple(sorted(found))
 
 

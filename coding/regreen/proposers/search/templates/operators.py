@@ -193,7 +193,7 @@ def sign(site: Site) -> Iterator[Option]:
     node = site.node
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or not site.reliable(node):
         return
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or _is_part(site, node):
+    if not site.is_whole(node):
         return
     if not numeric(site.types(node)):
         return
@@ -201,11 +201,6 @@ def sign(site: Site) -> Iterator[Option]:
     yield site.replace(node, f"-{text}", 1.0)
     yield site.replace(node, f"1 / {text}", 0.6)
     yield site.replace(node, f"1 - {text}", 0.4)
-
-
-def _is_part(site: Site, node: ast.AST) -> bool:
-    parent = site.source.parents.get(node)
-    return isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node)
 
 
 TABLE = (

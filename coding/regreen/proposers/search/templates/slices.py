@@ -46,10 +46,7 @@ def off_by_one(site: Site) -> Iterator[Option]:
     node = site.node
     if not isinstance(node, ast.expr) or isinstance(node, (ast.Constant, ast.Tuple, ast.JoinedStr, ast.Slice)):
         return
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or not site.reliable(node):
-        return
-    parent = site.source.parents.get(node)
-    if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node):
+    if not site.is_whole(node) or not site.reliable(node):
         return
     likely = _counting_place(site, node)
     if likely and numeric(site.types(node)):
@@ -113,17 +110,13 @@ def missing_slice(site: Site) -> Iterator[Option]:
     node = site.node
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Call)) or not site.reliable(node):
         return
-    parent = site.source.parents.get(node)
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or isinstance(parent, (ast.Attribute, ast.Expr)):
-        return
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if not site.is_whole(node):
         return
     if not site.seen.has(site.types(node), "__getitem__"):
         return
     end = site.source.span(node)[1]
-    loop = isinstance(parent, (ast.For, ast.comprehension, ast.Call))
     for suffix, weight in (("[:-1]", 0.8), ("[1:]", 0.9), ("[0]", 0.7), ("[-1]", 0.6), ("[::-1]", 0.7), ("[1]", 0.4)):
-        if ":" in suffix or not loop or not isinstance(parent, (ast.For, ast.comprehension)):
+        if ":" in suffix or not isinstance(site.source.parents.get(node), (ast.For, ast.comprehension)):
             yield Option((TextEdit(end, end, suffix),), f"append `{suffix}`", weight)
 
 

@@ -115,7 +115,7 @@ def copy_statement(site: Site) -> Iterator[Option]:
     """A simple statement of this function, class or file that is missing here too."""
     stmt = site.stmt
     function = site.function
-    if function is None or isinstance(stmt, (ast.Return, ast.Raise, ast.Break, ast.Continue)) is None:
+    if function is None:
         return
     names = {*site.scope.names_at(site.source, stmt), *site.scope.module}
     names |= {n for n, line in site.scope.locals if line <= (stmt.end_lineno or stmt.lineno)}
@@ -192,8 +192,9 @@ def call_method(site: Site) -> Iterator[Option]:
     for name in site.words.methods.get(cls.name, ()):
         function = next((s for s in cls.body if isinstance(s, FUNCTIONS) and s.name == name), None)
         if function is not None and len(function.args.args) == 1 and function is not site.function:
-            if not is_dangerous(function):
-                yield site.insert_after(site.stmt, f"self.{name}()", 1.0)
+            if is_dangerous(function):
+                continue
+            yield site.insert_after(site.stmt, f"self.{name}()", 1.0)
 
 
 def mutable_default(site: Site) -> Iterator[Option]:

@@ -144,7 +144,7 @@ def _atom_edits(atom: str, following: str) -> Iterator[tuple[str, str, float]]:
         return
     quantified = bool(_QUANTIFIER.fullmatch(following))
     if atom not in ("(", "|", "^", "$") and not atom.startswith("(?") and not quantified:
-        strong = 1.0 if atom.startswith("[") or atom.startswith("\\") or atom == ")" else 0.25
+        strong = 1.0 if atom.startswith(("[", "\\")) or atom == ")" else 0.25
         yield from ((atom, f"{atom}{q}", strong * w) for q, w in (("+", 1.0), ("*", 0.6), ("?", 0.6)))
     if atom == "(":
         yield atom, "(?:", 0.2

@@ -3,6 +3,7 @@
 Standard library only; Python 3.8 and later. Values are never touched beyond `type` and `vars`: no code of theirs runs.
 """
 
+# pyright: reportPrivateUsage=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import sys
@@ -111,7 +112,10 @@ class Trace:
         line = frame.f_code.co_firstlineno
         for name, value in list(frame.f_locals.items())[:_MAX_LOCALS]:
             self._note((path, line, name), value)
-            if isinstance(value, (list, tuple)) and value:
+            if isinstance(value, tuple):
+                for place, element in enumerate(value[:_MAX_LOCALS]):
+                    self._note((path, line, f"{name}[{place}]"), element)
+            elif isinstance(value, list) and value:
                 self._note((path, line, name + "[]"), value[0])
             elif isinstance(value, dict):
                 for element in value.values():

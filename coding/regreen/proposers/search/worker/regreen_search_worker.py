@@ -6,6 +6,7 @@ collected session, `fresh` imports the project again with the changed file on di
 The rule: only the standard library and pytest are imported here, and nothing of regreen; Python 3.8 and later.
 """
 
+# ruff: noqa: PTH110, PTH123, B905
 from __future__ import annotations
 
 import gc
@@ -88,7 +89,7 @@ class Warm:
         return {"results": results, "cpu_s": cpu_s}
 
     def _traced(self, ids: Sequence[str], m: Message) -> Work:
-        def time_up(signum: int, frame: Any) -> None:
+        def time_up(_number: int, _frame: Any) -> None:
             raise traces.TimeUp("the time limit of the baseline")
 
         def work(send: tests.Send) -> None:
