@@ -44,6 +44,7 @@ class Job:
         self._progress = "starting"
         self._view: View = dict
         self._on_cancel: Callable[[], None] = lambda: None
+        self._settled: Callable[[], bool] = lambda: True
         self._thread: threading.Thread | None = None
         with store.transaction() as db:
             db.execute(
@@ -59,9 +60,20 @@ class Job:
     def progress(self) -> str:
         return self._progress
 
-    def start(self, work: Callable[[], None], view: View, on_cancel: Callable[[], None]) -> None:
-        """Run `work` in a thread. `on_cancel` wakes work that waits for something, once `cancel` is set."""
-        self._view, self._on_cancel = view, on_cancel
+    def start(
+        self,
+        work: Callable[[], None],
+        view: View,
+        *,
+        on_cancel: Callable[[], None] = lambda: None,
+        settled: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Run `work` in a thread. `on_cancel` wakes work that waits for something, once `cancel` is set.
+
+        A job whose work ends without being `settled` (it could not restore) stays unfinished in the store, so that
+        the next opening of the repository recovers it.
+        """
+        self._view, self._on_cancel, self._settled = view, on_cancel, settled
         # A daemon: the process may have to end while a job restores; the journal finishes that at the next start.
         self._thread = threading.Thread(target=self._run, args=(work,), name=self.id, daemon=True)
         self._thread.start()
@@ -83,6 +95,8 @@ class Job:
             self.set_state("done")
 
     def _record_end(self) -> None:
+        if not self._settled():
+            return
         try:
             with self._store.transaction() as db:
                 db.execute(

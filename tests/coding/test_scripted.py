@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+
 from regreen.errors import UsageError
 from regreen.model import Brief, Proposal, Replacement
 from regreen.proposers.scripted import ScriptedProposer

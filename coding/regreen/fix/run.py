@@ -41,6 +41,7 @@ from regreen.workspace import FileImage, Journal, Workspace
 
 _GOAL_RUNS = 3
 _MAX_GUARD_RERUNS = 20
+_NEVER_KEPT = frozenset({StopReason.TAMPERED, StopReason.CANCELLED})
 _LEAST_TEST_S = 5.0  # no test is called hanging before this
 _TEST_SLACK = 5.0  # nor before so many times what the slowest passing test took
 _FIRST_TEST_SHARE = 1 / 6  # of the budget: the limit of one test as long as nothing is known of the others
@@ -247,7 +248,7 @@ class FixRun:
         changed = [p for p, sha in self._hashes(tuple(self._protected)).items() if sha != self._protected[p]]
         allowed = {e.path for e in attempt.edits} | set(self._bench.journal.touched(self.request.run_id))
         if tampered := sorted(set(changed) - (allowed if self.request.scope.tests != "readonly" else set[str]())):
-            return f"protected files were changed by the tests themselves: {', '.join(tampered[:5])}"
+            return f"protected files changed during the run: {', '.join(tampered[:5])}"
         cold = self._run_tests(self.request.selection)
         now = self._without_flakes(standing(self._target, cold), cold)
         if not now.green:
@@ -322,7 +323,7 @@ class FixRun:
     # --- the end -------------------------------------------------------------------------------------
 
     def _finish(self, reason: StopReason) -> None:
-        partial = self.request.keep_partial and self._best_txn != "" and reason is not StopReason.TAMPERED
+        partial = self.request.keep_partial and self._best_txn != "" and reason not in _NEVER_KEPT
         keep = reason is StopReason.FIXED or partial
         restored = self._leave(keep)
         kept_files = self._kept_files() if keep else ()

@@ -15,27 +15,32 @@ import marshal
 import os
 import resource
 import select
-import signal
 import sys
-from typing import NoReturn, TypedDict
+
+TYPE_CHECKING = False  # `typing` is slow to import
+if TYPE_CHECKING:
+    import signal
+    from typing import NoReturn, TypedDict
+
+    class Job(TypedDict):
+        """What to start. Paths and words are bytes; `limits` are pairs of an rlimit number and its value."""
+
+        argv: list[bytes]
+        env: dict[bytes, bytes]
+        cwd: bytes
+        output: int
+        keep: list[int]
+        limits: list[tuple[int, int]]
+        scrap: bytes  # a folder to remove if we are left alone
+else:
+    import _signal as signal  # `signal` itself imports `enum`, which would double our start-up time
+
 
 LINUX = sys.platform.startswith("linux")
 GRACE_S = 0.1  # what a helper process may take to notice that its parent has ended, before it counts as left
 KILL_S = 5.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-
-
-class Job(TypedDict):
-    """What to start. Paths and words are bytes; `limits` are pairs of an rlimit number and its value."""
-
-    argv: list[bytes]
-    env: dict[bytes, bytes]
-    cwd: bytes
-    output: int
-    keep: list[int]
-    limits: list[tuple[int, int]]
-    scrap: bytes  # a folder to remove if we are left alone
 
 
 def prctl(option: int, value: int) -> None:

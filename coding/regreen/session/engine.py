@@ -68,7 +68,7 @@ class Engine:
         with self._lock:
             known = self._sessions.get(root)
             if known is None:
-                known = Session(root, self.settings, self.store, approve=self._approve)
+                known = Session(root, self.settings, self.store, self.jobs, approve=self._approve)
                 known.recover()
                 known.journal.prune()
                 self.store.prune_runs()
@@ -132,7 +132,6 @@ class Engine:
                 raise UsageError("invalid_arguments", "the engine is closed", "open it again")
             fix_job = start_fix(session, options)
             self._fixes[fix_job.job.id] = fix_job
-            self.jobs.add(fix_job.job)
             return fix_job
 
     def fix_job(self, job_id: str) -> FixJob | None:

@@ -107,7 +107,12 @@ def start_fix(session: Session, options: FixOptions) -> FixJob:
         finally:
             lock.release()
 
-    fix_job.job.start(work, fix_job.view, on_cancel=fix_job.caller.close if fix_job.caller else _nothing)
+    fix_job.job.start(
+        work,
+        fix_job.view,
+        on_cancel=fix_job.caller.close if fix_job.caller else _nothing,
+        settled=lambda: fix_job.run.outcome is not None,
+    )
     return fix_job
 
 
@@ -142,6 +147,7 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
     log = EventLog(run_id, folder / "events.jsonl", session.redact, time.time)
     asked: dict[str, Any] = {"selection": list(options.selection), "proposer": options.proposer}
     job = Job(run_id, "fix", session.key, session.store, asked)
+    session.jobs.add(job)
     log.subscribe(lambda event: job.set_progress(_progress_text(event)))
     log.emit("run_started", repo=session.root, request=asked)
     caller = _caller(session, job, options)
@@ -235,6 +241,7 @@ def start_tests(
     session.allow("run")
     run_id = new_id("job")
     job = Job(run_id, "test", session.key, session.store, {"selection": list(selection), "argv": list(argv)})
+    session.jobs.add(job)
     reports: list[SuiteReport] = []
 
     def work() -> None:
@@ -252,5 +259,5 @@ def start_tests(
     def view() -> dict[str, Json]:
         return to_object(reports[0]) if reports else {"status": "running"}
 
-    job.start(work, view, on_cancel=_nothing)
+    job.start(work, view)
     return job, lambda: reports[0] if reports else None

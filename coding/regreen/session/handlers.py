@@ -64,7 +64,6 @@ def _tests(call: Call) -> dict[str, Json]:
     if a.get("last_failed"):
         selection = list(call.session.last_failed()) or selection
     job, report = start_tests(call.session, selection, argv=a.get("argv", []), timeout_s=a.get("timeout_s", 0.0))
-    call.engine.jobs.add(job)
     _wait(job, call, stop_on_cancel=True)
     if job.error is not None:
         raise job.error

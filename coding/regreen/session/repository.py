@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from regreen.errors import Busy, Refused, UsageError
+from regreen.jobs import Jobs
 from regreen.model import (
     ChangeReport,
     EditReport,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from regreen.edits import EditPlan
     from regreen.git import Git
     from regreen.repo import FileList
+    from regreen.session.fixing import FixOptions
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
 
@@ -50,15 +52,19 @@ Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
 
 _PLANS_KEPT = 20
+_LONG_S = 3600.0
 _BRIEF_WAIT_S = 5.0  # for another process that is just writing an edit
 
 
 class Session:
     """The operations on one repository. Safe for several threads; jobs of this session share its parts."""
 
-    def __init__(self, root: Path, settings: Settings, store: Store, *, approve: Approve | None = None) -> None:
+    def __init__(
+        self, root: Path, settings: Settings, store: Store, jobs: Jobs, *, approve: Approve | None = None
+    ) -> None:
         self.settings = settings
         self.store = store
+        self.jobs = jobs
         self.workspace = Workspace(root, settings.limits)
         self.root = self.workspace.root
         self.key = repo_key(self.root)
@@ -224,6 +230,21 @@ class Session:
             self._last_failed_file.write_text(json.dumps(sorted(report.failing)), "utf-8")
         return report
 
+    def fix(self, options: FixOptions | None = None, *, on_progress: Callable[[str], None] | None = None) -> Outcome:
+        """Repair failing tests and wait for the end. Raises RegreenError where the run could not be made.
+
+        To follow a run, to submit fixes of one's own or to cancel, use `Engine.fix`, which returns at once.
+        """
+        from regreen.session.fixing import FixOptions, start_fix
+
+        fix_job = start_fix(self, options or FixOptions())
+        while fix_job.job.wait(_LONG_S, on_progress=on_progress) != "done":
+            pass
+        if fix_job.job.error is not None:
+            raise fix_job.job.error
+        assert fix_job.run.outcome is not None
+        return fix_job.run.outcome
+
     def last_failed(self) -> tuple[str, ...]:
         """Ids that failed in the last run; empty where none did, or none is known."""
         try:
@@ -277,6 +298,7 @@ class Session:
         except Timeout:
             holder = self._holder() or "another process"
             raise Busy(f"{holder} holds {self.root}", "wait for it (job_status), or end it (job_cancel)") from None
+        self._recover_held()
 
     def _holder(self) -> str:
         rows = self.store.rows(
@@ -287,13 +309,7 @@ class Session:
 
     def recover(self) -> tuple[str, ...]:
         """Finish what a killed process left: restore its runs' changes. Returns their ids; () while a run is live."""
-        unfinished = self.store.rows(
-            "SELECT 1 FROM transactions WHERE repo = ? AND state = 'open' UNION ALL"
-            " SELECT 1 FROM runs WHERE repo = ? AND finished IS NULL AND kind = 'fix'",
-            self.key,
-            self.key,
-        )
-        if not unfinished:
+        if not self._unfinished():
             return ()
         lock = self.run_lock()
         try:
@@ -301,12 +317,27 @@ class Session:
         except Timeout:
             return ()
         try:
-            recovered = self.snapshots.recovered()
-            for run_id, report in recovered.items():
-                self._close_run(run_id, report)
-            return tuple(recovered)
+            return self._recover_held()
         finally:
             lock.release()
+
+    def _unfinished(self) -> bool:
+        rows = self.store.rows(
+            "SELECT 1 FROM transactions WHERE repo = ? AND state = 'open' UNION ALL"
+            " SELECT 1 FROM runs WHERE repo = ? AND finished IS NULL AND kind = 'fix' LIMIT 1",
+            self.key,
+            self.key,
+        )
+        return bool(rows)
+
+    def _recover_held(self) -> tuple[str, ...]:
+        """Recover, the run lock being held: whatever is unfinished then belongs to nobody any more."""
+        if not self._unfinished():
+            return ()
+        recovered = self.snapshots.recovered()
+        for run_id, report in recovered.items():
+            self._close_run(run_id, report)
+        return tuple(recovered)
 
     def _close_run(self, run_id: str, report: RestoreReport) -> None:
         outcome = Outcome(

@@ -21,7 +21,7 @@ from regreen.testing.request import SuiteRequest
 
 MAX_FILE_BYTES = 4 * 1024 * 1024 * 1024
 MAX_DUMP_BYTES = 64 * 1024
-_INSIDE = Path(__file__).with_name("inside.py")
+_LAUNCH = Path(__file__).with_name("inside") / "launch.py"
 _COLLECT_S = 20.0  # a test file may take this long to import, however short the limit of a test is
 
 
@@ -108,7 +108,7 @@ def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
         venv=launch.interpreter.venv,
     )
     return Command(
-        argv=(launch.interpreter.path, str(_INSIDE), CHANNEL, *private, *launch.arguments),
+        argv=(launch.interpreter.path, str(_LAUNCH), CHANNEL, *private, *launch.arguments),
         cwd=request.workspace.root,
         env=env,
         timeout_s=launch.timeout_s,

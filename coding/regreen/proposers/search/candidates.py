@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from regreen.proposers.search.facts import Facts
 from regreen.proposers.search.observed import Observed
 from regreen.proposers.search.rank import MODE_COST, score
-from regreen.proposers.search.safety import is_dangerous
+from regreen.proposers.search.safety import brings_harm, harmful_functions, is_off_limits
 from regreen.proposers.search.site import Option, Site
 from regreen.proposers.search.source import Source, TextEdit, Unit, apply_edits, make_unit
 from regreen.proposers.search.templates import TEMPLATES, Template
@@ -64,6 +64,7 @@ class CandidateStream:
         self._words = Vocabulary.of(sources.values())
         self._facts = facts
         self._seen_types = seen
+        self._harmful = harmful_functions(sources.values())
         self._heap: list[_Waiting] = []
         self._seen: set[tuple[str, str]] = set()
         self._count = 0
@@ -88,7 +89,7 @@ class CandidateStream:
 
     def _expand(self, suspect: Suspect) -> None:
         source, stmt = suspect.source, suspect.stmt
-        if is_dangerous(stmt):
+        if is_off_limits(source, stmt, self._harmful):
             return
         scope = Scope.of(source, source.function_of(stmt))
         nodes = [None, *source.own_nodes(stmt)]
@@ -113,6 +114,8 @@ class CandidateStream:
         text = apply_edits(site.source.text, option.edits)
         key = (site.source.path, text)
         if key in self._seen or text == site.source.text:
+            return None
+        if brings_harm(option.edits, site.source.text, self._harmful):
             return None
         self._seen.add(key)
         return Candidate(

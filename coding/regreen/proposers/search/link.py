@@ -16,7 +16,7 @@ from regreen.testing import Interpreter
 Message: TypeAlias = Mapping[str, Any]
 
 _WORKER = Path(__file__).with_name("worker") / "regreen_search_worker.py"
-_OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--capture=sys", "--color=no")
+_OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--capture=sys", "--color=no", "--tb=native")
 _POLL_S = 0.25
 _CHUNK_BYTES = 1 << 16
 MEMORY_BYTES = 1 << 30

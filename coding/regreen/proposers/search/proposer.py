@@ -130,7 +130,7 @@ class SearchProposer:
         round_ = self._round
         if not round_.plausible and not round_.done:
             self._search(round_, brief)
-        return self._next(round_)
+        return None if self._cancel.is_set() else self._next(round_)
 
     def _next(self, round_: _Round) -> Proposal | None:
         if round_.plausible:

@@ -126,6 +126,8 @@ class Source:
             children = [c for c in ast.iter_child_nodes(node) if not isinstance(c, (ast.stmt, ast.match_case))]
             if isinstance(node, FUNCTIONS):
                 children = [node.args]
+            annotation = getattr(node, "annotation", None)
+            children = [c for c in children if c is not annotation]
             stack.extend(reversed([c for c in children if not isinstance(c, ast.ExceptHandler)]))
 
     def block_of(self, stmt: ast.AST) -> list[ast.stmt]:

@@ -143,6 +143,11 @@ class Scope:
         unused = frozenset(p for p in _params(function) if p not in read and p not in ("self", "cls"))
         return cls(params, [(n, line) for n, line in bound.items() if n not in params], module, unused)
 
+    def together(self, a: str, b: str) -> bool:
+        """Are two locals bound by one line? Such pairs are easily mistaken for each other."""
+        lines = dict(self.locals)
+        return a in lines and lines[a] == lines.get(b)
+
     def names_at(self, source: Source, node: ast.AST) -> list[str]:
         """Local names that can be read at `node`: parameters, names bound above it, comprehension variables."""
         line = getattr(node, "lineno", 0) or getattr(source.parents.get(node), "lineno", 0)

@@ -241,8 +241,9 @@ def extend_argument(site: Site) -> Iterator[Option]:
     boost = _recursive(site, node)
     for name in site.scope.names_at(site.source, node):
         if name not in (text, "self"):
+            near = 1.5 if site.scope.together(text, name) else 1.0
             for shape, weight in _joined(types, site.types_of(name)):
-                yield site.replace(node, shape.format(a=text, b=name), weight * boost)
+                yield site.replace(node, shape.format(a=text, b=name), weight * boost * near)
 
 
 def _recursive(site: Site, node: ast.AST) -> float:

@@ -79,6 +79,7 @@ def variable(site: Site) -> Iterator[Option]:
         for name in local:
             if name not in (node.id, "self"):
                 fits = 1.0 if related(types, site.types_of(name)) else 0.2
+                fits *= 1.3 if site.scope.together(node.id, name) else 1.0
                 yield site.replace(node, name, fits * (2.0 if name in site.scope.unused else 1.0), tight=True)
     if node.id in site.scope.module:
         for name in site.scope.module:

@@ -13,6 +13,7 @@ from regreen.proposers.search.vocabulary import callee_name
 
 _COUNTING = frozenset(("len", "int", "round", "index", "find", "rfind", "rindex", "count", "sum", "max", "min", "start",
                        "end", "bisect", "bisect_left", "bisect_right", "ceil", "floor", "abs"))  # fmt: skip
+_LENGTH_STEPS = {1: 1.0, 2: 0.8, 3: 0.8, 4: 0.6, 5: 0.6, 6: 0.5}
 _NUMBERS = (ast.Sub, ast.Add, ast.FloorDiv, ast.Mult, ast.Div, ast.Mod)
 
 
@@ -77,9 +78,9 @@ def literal_length(site: Site) -> Iterator[Option]:
     """`len` of a literal is a number in disguise."""
     match site.node:
         case ast.Call(func=ast.Name(id="len"), args=[ast.Constant(value=str(text))]):
-            for step in (1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6):
+            for step in [sign * n for n in _LENGTH_STEPS for sign in (1, -1)]:
                 if len(text) + step >= 0:
-                    yield site.replace(site.node, str(len(text) + step), 1.0 / abs(step), tight=True)
+                    yield site.replace(site.node, str(len(text) + step), _LENGTH_STEPS[abs(step)], tight=True)
         case _:
             pass
 

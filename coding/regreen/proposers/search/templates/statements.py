@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from regreen.proposers.search.safety import is_dangerous
 from regreen.proposers.search.site import Option, Site
 from regreen.proposers.search.source import FUNCTIONS, TextEdit
 from regreen.proposers.search.templates.table import Template
@@ -139,7 +138,7 @@ def _ingredients(site: Site, names: set[str]) -> list[tuple[str, float]]:
         for node in ast.walk(root) if root is not None else ():
             if isinstance(node, (ast.Expr, ast.AugAssign, ast.Assign)) and site.source.function_of(node) is not None:
                 text = site.text(node)
-                if node is site.stmt or _is_docstring(node) or len(text) > 80 or "\n" in text or is_dangerous(node):
+                if node is site.stmt or _is_docstring(node) or len(text) > 80 or "\n" in text:
                     continue
                 used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
                 if used <= names | {"len", "int", "str", "list", "dict", "set", "sorted", "max", "min"}:
@@ -192,8 +191,6 @@ def call_method(site: Site) -> Iterator[Option]:
     for name in site.words.methods.get(cls.name, ()):
         function = next((s for s in cls.body if isinstance(s, FUNCTIONS) and s.name == name), None)
         if function is not None and len(function.args.args) == 1 and function is not site.function:
-            if is_dangerous(function):
-                continue
             yield site.insert_after(site.stmt, f"self.{name}()", 1.0)
 
 

@@ -1,5 +1,5 @@
-"""Runs pytest inside the project's interpreter and tells what happens over a private socket. A script, and standalone:
-only the standard library and pytest, Python 3.8 or newer, pytest 7 or newer. regreen never imports it.
+"""Runs pytest inside the project's interpreter and tells what happens over a private socket. Standalone: only the
+standard library and pytest, Python 3.8 or newer, pytest 7 or newer. Started by `launch.py`; regreen never imports it.
 
 It behaves as `python -m pytest` does: the working folder leads `sys.path`, `sys.argv` looks the same. What it adds:
 bytecode of project files goes to a private folder (an edit of equal size within one second must not run old code), and
@@ -70,13 +70,9 @@ def no_pytest(error: ImportError) -> NoReturn:
     sys.exit(4)
 
 
-if __name__ == "__main__":
-    sys.path[0] = str(Path.cwd())
 try:
     import pytest
 except ImportError as _error:
-    if __name__ != "__main__":
-        raise
     no_pytest(_error)
 
 
@@ -349,7 +345,3 @@ def main() -> int:
     channel.send("exit", rc=code)
     sys.stdout.flush()
     return code
-
-
-if __name__ == "__main__":
-    sys.exit(main())
