@@ -70,3 +70,14 @@ def test_collecting_again_is_an_improvement_even_if_tests_inside_fail() -> None:
     target = Target(goal=frozenset({"t.py"}), guard=frozenset())
     before, after = report({"t.py": "error"}, SuiteStatus.ERROR), report({"t.py::a": "failed"})
     assert judge(standing(target, before), standing(target, after), after) is AttemptState.IMPROVED
+
+
+def test_a_run_that_hangs_in_one_test_is_judged_by_the_others() -> None:
+    target = Target(goal=frozenset({"t::hangs", "t::b"}), guard=frozenset({"t::c"}))
+    before = report({"t::hangs": "failed", "t::b": "failed", "t::c": "passed"}, SuiteStatus.TIMEOUT)
+    half = report({"t::hangs": "failed", "t::b": "passed", "t::c": "passed"}, SuiteStatus.TIMEOUT)
+    all_but_one = report({"t::hangs": "passed", "t::b": "passed", "t::c": "passed"}, SuiteStatus.CRASHED)
+    best = standing(target, before)
+    assert judge(best, standing(target, half), half) is AttemptState.IMPROVED
+    assert judge(best, standing(target, before), before) is AttemptState.TIMEOUT
+    assert judge(best, standing(target, all_but_one), all_but_one) is not AttemptState.PASSED

@@ -90,7 +90,8 @@ def test_patch_that_is_not_accepted_is_followed_by_another_one(tmp_path: Path) -
 def test_two_faults_are_repaired_one_after_the_other(tmp_path: Path) -> None:
     code = PRICES + "\n\ndef last(items):\n    return items[0]\n"
     tests = PRICES_TEST.replace("import total", "import last, total") + (
-        "\n\ndef test_last():\n    assert last([1, 2, 3]) == 3\n\n\ndef test_last_of_one():\n    assert last([4]) == 4\n"
+        "\n\ndef test_last():\n    assert last([1, 2, 3]) == 3\n\n\ndef test_last_of_one():\n"
+        "    assert last([4]) == 4\n"
     )
     root = make_project(tmp_path / "repo", {"prices.py": code, "test_prices.py": tests})
     proposer = search(root, tmp_path, budget_s=12)
@@ -119,7 +120,8 @@ def test_missing_import_that_stops_collection_is_repaired(tmp_path: Path) -> Non
 
 def test_endless_loop_is_repaired(tmp_path: Path) -> None:
     files = {
-        "count.py": "def down(n):\n    out = []\n    while n > 0:\n        out.append(n)\n        n += 1\n    return out\n",
+        "count.py": "def down(n):\n    out = []\n    while n > 0:\n        out.append(n)\n        n += 1\n"
+        "    return out\n",
         "test_count.py": "from count import down\n\n\ndef test_none():\n    assert down(0) == []\n\n\n"
         "def test_down():\n    assert down(3) == [3, 2, 1]\n",
     }
@@ -132,7 +134,8 @@ def test_endless_loop_is_repaired(tmp_path: Path) -> None:
 
 def test_module_constant_is_repaired(tmp_path: Path) -> None:
     files = {
-        "units.py": "FACTORS = {'km': 1000, 'mile': 1906, 'm': 1}\n\n\ndef metres(n, unit):\n    return n * FACTORS[unit]\n",
+        "units.py": "FACTORS = {'km': 1000, 'mile': 1906, 'm': 1}\n\n\ndef metres(n, unit):\n"
+        "    return n * FACTORS[unit]\n",
         "test_units.py": "from units import metres\n\n\ndef test_km():\n    assert metres(2, 'km') == 2000\n\n\n"
         "def test_mile():\n    assert metres(2, 'mile') == 3218\n",
     }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.listings import listed, write
 
 from regreen.errors import Refused, UsageError
-from regreen.repo import FileList, estimate_tokens, skeleton
+from regreen.repo import FileList, estimate_tokens, list_files, skeleton
 from regreen.workspace import Workspace
 
 SMALL = dict.fromkeys(["z.py", "a/one.py", "a/b/two.py", "a/b/three.py", "a/c/d/four.py", "e/five.py"], "")
@@ -135,3 +135,15 @@ def test_pages_stay_right_when_files_come_and_go(tmp_path: Path) -> None:
             rest |= paths_in(page.tree)
             cursor = page.cursor
     assert rest == set(after.paths)
+
+
+def test_a_link_that_leads_out_of_the_root_is_refused(tmp_path: Path) -> None:
+    outside, root = tmp_path / "out", tmp_path / "root"
+    outside.mkdir()
+    root.mkdir()
+    (outside / "secret.txt").write_text("x\n")
+    (root / "first").symlink_to("second")
+    (root / "second").symlink_to(outside)
+    with Workspace(root) as workspace, pytest.raises(Refused) as caught:
+        skeleton(list_files(workspace, None), workspace, path="first")
+    assert caught.value.kind == "path_outside_workspace"

@@ -76,6 +76,8 @@ def test_selection_that_leaves_the_root_or_looks_like_an_option_is_refused(entry
 def test_last_failed_runs_those_that_the_caller_remembers_and_everything_where_none_is_left(root):
     remembered = run_tests(root, last_failed=["tests/test_b.py::test_red"])
     assert list(remembered.outcomes) == ["tests/test_b.py::test_red"]
+    both = run_tests(root, selection=["tests/test_a.py", "tests/test_b.py"], last_failed=["tests/test_b.py::test_red"])
+    assert both.status is SuiteStatus.FAILED
     assert len(run_tests(root, argv=["pytest", "--lf"], last_failed=["tests/test_b.py::gone"]).outcomes) == 9
 
 
@@ -95,6 +97,11 @@ def test_whitelisted_argv_runs_with_the_same_interpreter_and_others_are_refused(
     assert caught.value.kind == "argument_value_invalid"
     with pytest.raises(UsageError):
         run_tests(root, runner="jest")
+
+
+def test_stepwise_stop_after_a_failure_is_red_and_no_crash(root):
+    report = run_tests(root, argv=["pytest", "--sw", "tests/test_b.py"])
+    assert report.status is SuiteStatus.FAILED, report.message
 
 
 def test_only_collecting_is_not_green(root):

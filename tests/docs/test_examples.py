@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.cli import Shell
 from support.gitrepos import git
 
@@ -14,9 +15,10 @@ EXAMPLES = ROOT / "examples"
 
 def demo(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(ROOT / "scripts" / "demo.py"), *args], capture_output=True, text=True,
-                          encoding="utf-8", timeout=110)  # fmt: skip
+                          encoding="utf-8", timeout=240)  # fmt: skip
 
 
+@pytest.mark.timeout(300)
 def test_demo_keeps_its_promises():
     done = demo("shipping")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -28,6 +30,7 @@ def test_demo_of_an_unknown_example_is_a_usage_error():
     assert demo("nowhere").returncode == 2
 
 
+@pytest.mark.timeout(600)
 def test_two_bugs_are_fixed_one_selection_after_the_other(tmp_path):
     repo = tmp_path / "parking"
     shutil.copytree(EXAMPLES / "parking", repo, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))

@@ -51,6 +51,7 @@ def test_configuration_to_paste_has_the_shape_that_setup_writes(tmp_path):
     assert pasted[key][name]["args"] == ["serve", "--root", "/home/me/src/shop"]
 
 
+@pytest.mark.timeout(300)
 def test_run_that_is_shown_is_a_real_one(tmp_path):
     example, shown = re.findall(r"<!-- run: (\w+) -->\n```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)[0]
     repo = tmp_path / example

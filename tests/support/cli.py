@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 REGREEN = (sys.executable, "-m", "regreen")
-LIMIT_S = 90.0
+LIMIT_S = 180.0
 
 
 @dataclass(frozen=True)

@@ -128,9 +128,12 @@ def _verdict(outcome: Data, evidence: Data) -> Iterator[Line]:
 
 
 def _attempts(attempts: Iterable[Data]) -> Iterator[Line]:
-    for attempt in attempts:
+    shown = list(attempts)
+    for attempt in shown:
         words = attempt.get("message") or attempt.get("note") or ""
         yield Line(f"  attempt {attempt['number']}: {attempt['state']}{f': {_head(words)}' if words else ''}")
+    if shown and (still := shown[-1].get("still")):
+        yield Line(f"  still failing: {_names(still)}")
 
 
 def _kept(outcome: Data) -> Iterator[Line]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from regreen.model import AttemptState, SuiteReport, SuiteStatus
 
-_RAN = frozenset({SuiteStatus.PASSED, SuiteStatus.FAILED, SuiteStatus.ERROR})
+_DID_NOT_RUN = frozenset({SuiteStatus.ENVIRONMENT, SuiteStatus.NO_TESTS, SuiteStatus.DENIED, SuiteStatus.CANCELLED})
+_CUT_SHORT = frozenset({SuiteStatus.CRASHED, SuiteStatus.TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class Standing:
 
 
 def standing(target: Target, report: SuiteReport) -> Standing:
-    """Measure a report against the target."""
-    ran = report.status in _RAN
+    """Measure a report against the target. A run that crashed or hung still tells of the tests that it reached."""
+    ran = bool(report.outcomes) and report.status not in _DID_NOT_RUN
     passing = frozenset(i for i in target.goal | target.guard if passes(i, report)) if ran else frozenset[str]()
     known = target.goal | target.guard | target.flaky | target.pre_existing
     uncollected = frozenset(i for i in report.failing if "::" not in i)
@@ -90,12 +91,13 @@ def adopt(target: Target, report: SuiteReport) -> Target:
 
 def judge(best: Standing, now: Standing, report: SuiteReport) -> AttemptState:
     """The state of an attempt whose tree stands at `now`, while the best so far stands at `best`."""
+    cut_short = report.status in _CUT_SHORT
+    if now.ran and now.green and not cut_short:
+        return AttemptState.PASSED
+    if now.ran and now.score > best.score:
+        return AttemptState.IMPROVED
     if report.status is SuiteStatus.TIMEOUT:
         return AttemptState.TIMEOUT
     if not now.ran or now.uncollected > best.uncollected:
         return AttemptState.BROKEN
-    if now.green:
-        return AttemptState.PASSED
-    if now.score > best.score:
-        return AttemptState.IMPROVED
     return AttemptState.WORSE if now.score < best.score else AttemptState.SAME

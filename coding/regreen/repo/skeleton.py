@@ -63,11 +63,13 @@ def skeleton(
 ) -> Skeleton:
     """The tree below `path`. With a `depth`, deeper folders are only counted; 0 means all, in pages.
 
-    Raises UsageError: `not_found` for a path without listed files, `invalid_arguments` for a bad number or cursor.
+    Raises Refused (`path_outside_workspace`) for a link that leads out, UsageError: `not_found` for a path without listed files, `invalid_arguments` for a bad number or cursor.
     """
     if depth < 0:
         raise UsageError("invalid_arguments", f"depth is {depth}", "give 0 for no limit, or a number of levels")
     base = workspace.normalise(path or ".")
+    if base:
+        workspace.image(base)  # refuses a link that leads out, however listed
     tree = _build(files, base)
     if base and not tree.entries:
         raise missing(workspace, files, base)

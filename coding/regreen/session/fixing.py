@@ -235,7 +235,7 @@ def _progress_text(event: Event) -> str:
 
 
 def start_tests(
-    session: Session, selection: Sequence[str], *, argv: Sequence[str], timeout_s: float
+    session: Session, selection: Sequence[str], *, argv: Sequence[str], timeout_s: float, last_failed: bool
 ) -> tuple[Job, Callable[[], SuiteReport | None]]:
     """Run tests as a job. The second value gives the report once the job is done."""
     session.allow("run")
@@ -250,6 +250,7 @@ def start_tests(
                 selection,
                 argv=argv,
                 timeout_s=timeout_s,
+                last_failed=last_failed,
                 cancel=job.cancel,
                 log_folder=session.store.run_folder(run_id),
                 on_progress=lambda p: job.set_progress(f"tests: {p.done} of {p.total}"),

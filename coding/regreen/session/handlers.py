@@ -60,10 +60,13 @@ def _edit(call: Call) -> dict[str, Json]:
 
 def _tests(call: Call) -> dict[str, Json]:
     a = call.args
-    selection = a.get("selection", [])
-    if a.get("last_failed"):
-        selection = list(call.session.last_failed()) or selection
-    job, report = start_tests(call.session, selection, argv=a.get("argv", []), timeout_s=a.get("timeout_s", 0.0))
+    job, report = start_tests(
+        call.session,
+        a.get("selection", []),
+        argv=a.get("argv", []),
+        timeout_s=a.get("timeout_s", 0.0),
+        last_failed=a.get("last_failed", False),
+    )
     _wait(job, call, stop_on_cancel=True)
     if job.error is not None:
         raise job.error

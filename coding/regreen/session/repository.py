@@ -207,10 +207,12 @@ class Session:
         log_folder: Path | None = None,
         isolate: bool = False,
         per_test_timeout_s: float = 0.0,
+        last_failed: bool = False,
     ) -> SuiteReport:
         """Run tests cold and remember which failed. The caller has asked `allow("run")`.
 
-        With `isolate`, the tests after one that crashes or hangs are run in a process of their own.
+        With `isolate`, the tests after one that crashes or hangs are run in a process of their own. `last_failed`
+        runs only the tests that failed in the last run, where there are any.
         """
         from regreen.testing import run_suite
 
@@ -225,6 +227,7 @@ class Session:
             on_progress=on_progress,
             isolate=isolate,
             per_test_timeout_s=per_test_timeout_s,
+            last_failed=self.last_failed() if last_failed else (),
         )
         if report.outcomes:
             self._last_failed_file.write_text(json.dumps(sorted(report.failing)), "utf-8")

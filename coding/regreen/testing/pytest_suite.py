@@ -127,7 +127,8 @@ def run_pytest(request: SuiteRequest, cancel: Cancel, on_progress: OnProgress | 
         if isinstance(found, Verdict):
             return replace(blank, status=found.status, message=found.message, log=str(run.log))
         selected = found
-    facts, tally = run.rounds((*arguments, *selected.arguments), selected.arguments)
+    to_be_matched = () if request.last_failed else selected.arguments
+    facts, tally = run.rounds((*arguments, *selected.arguments), to_be_matched)
     return run.report(blank, facts, tally)
 
 

@@ -45,6 +45,10 @@ class Facts:
     out_of_time: bool = False
 
     @property
+    def failing(self) -> list[CaseOutcome]:
+        return [o for o in self.outcomes.values() if o in ("failed", "error")]
+
+    @property
     def not_run(self) -> tuple[str, ...]:
         return tuple(i for i in self.collected if i not in self.outcomes)
 
@@ -150,7 +154,8 @@ def _unusable(f: Facts) -> Verdict | None:
     if f.record.internal:
         last = f.record.internal.strip().rpartition("\n")[2]
         return Verdict(SuiteStatus.CRASHED, f"pytest failed internally: {last[:500]}{_rest(f)}")
-    if f.record.interrupted and "stopping after" not in f.record.interrupted:  # that is `--maxfail` under xdist
+    own_stop = f.record.interrupted.startswith("Interrupted:") and f.failing  # `--stepwise`, `--maxfail` under xdist
+    if f.record.interrupted and not own_stop:
         return Verdict(SuiteStatus.CRASHED, f"the session was stopped while {_standing(f)}: "
                                             f"{f.record.interrupted[:500]}{_rest(f)}")  # fmt: skip
     if f.record.exit_code != _USAGE_ERROR:
@@ -167,12 +172,11 @@ def _end_of(entry: str) -> str:
 
 
 def _red(f: Facts) -> Verdict | None:
-    failing = [o for o in f.outcomes.values() if o in ("failed", "error")]
     if f.collection:
         return Verdict(SuiteStatus.ERROR, f"cannot be collected: {_names(list(f.collection))}")
-    if "failed" in failing:
+    if "failed" in f.failing:
         return Verdict(SuiteStatus.FAILED, _rest(f).removeprefix("; "))
-    return Verdict(SuiteStatus.ERROR, _rest(f).removeprefix("; ")) if failing else None
+    return Verdict(SuiteStatus.ERROR, _rest(f).removeprefix("; ")) if f.failing else None
 
 
 def _nothing(f: Facts) -> Verdict | None:

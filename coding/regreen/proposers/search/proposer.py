@@ -30,6 +30,7 @@ from regreen.workspace import Workspace
 
 MAX_PLAUSIBLE = 5
 _MAX_SOURCE_BYTES = 400_000
+_PARTIAL_S = 8.0  # CPU time after which a partial repair is proposed, if nothing better was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class SearchProposer:
         if round_.plausible:
             more = max(0.5, round_.found_s / 3)
             return len(round_.plausible) >= MAX_PLAUSIBLE or round_.cpu_s >= round_.found_s + more
-        if round_.partial and round_.cpu_s >= max(0.4 * self._budget_s, 2 * round_.partial_s):
+        if round_.partial and round_.cpu_s >= max(min(0.4 * self._budget_s, _PARTIAL_S), 2 * round_.partial_s):
             round_.done = True
             return True
         return False

@@ -17,7 +17,8 @@ from regreen.proposers.search.source import Source
 
 _FILTER = 4  # goal tests that every candidate runs: one per kind of failure
 _FIRST_S = (0.15, 2.0)  # CPU limits of a test in the first and in the second tier: at least, at most
-_MANY_TESTS = 300
+_MANY_TESTS = 300  # above it, several tests share a child in the baseline
+_MANY_FAILING = 50  # a brief names no more: then all that fail are goals
 _OTHERS_S = 1.0  # tests that do not run the changed line are left out when they take longer than this together
 
 
@@ -86,8 +87,9 @@ def run_baseline(link: Link, files: Sequence[str], failing: Sequence[str], *, st
         Test(r["id"], r["outcome"], r["lines"], r.get("used_s", 1.5), r.get("took_s", 1.5), r)
         for r in answer["results"]
     )
-    bad = {t.id for t in tests if t.outcome == "bad"} | {e["id"] for e in hello["errors"]}
-    goals = frozenset(bad & wanted) or frozenset(bad)
+    bad: set[str] = {t.id for t in tests if t.outcome == "bad"} | {e["id"] for e in hello["errors"]}
+    named = bad & wanted if len(wanted) < _MANY_FAILING else bad
+    goals = frozenset(named or bad)
     return Baseline(tests, goals, tuple(hello["errors"]))
 
 

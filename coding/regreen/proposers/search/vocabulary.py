@@ -22,6 +22,10 @@ class Vocabulary:
     members: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # class -> data attributes
     methods: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # class -> methods
     keywords: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # callee -> "name=value" texts
+    keys: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # receiver text -> index texts
+    converters: dict[str, set[str]] = field(
+        default_factory=lambda: defaultdict(set)
+    )  # path -> called with one argument
     coroutines: set[str] = field(default_factory=set[str])
     functions: dict[str, Function] = field(default_factory=dict[str, Function])  # by bare name
     imports: dict[str, str] = field(default_factory=dict[str, str])  # bound name -> import statement
@@ -48,6 +52,10 @@ class Vocabulary:
                 for k in node.keywords:
                     if k.arg:
                         self.keywords[name].add(f"{k.arg}={source.segment(k.value)}")
+                if isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
+                    self.converters[source.path].add(name)
+            case ast.Subscript(value=value, slice=ast.Constant() | ast.Name()):
+                self.keys[source.segment(value)].add(source.segment(node.slice))
             case ast.ClassDef():
                 self._read_class(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():

@@ -15,7 +15,7 @@ from regreen.proposers.search.vocabulary import callee_name
 _WRAPPERS: Sequence[tuple[str, float]] = (
     ("abs", 1.0), ("list", 1.0), ("sorted", 1.0), ("set", 0.9), ("int", 0.9), ("str", 0.8), ("float", 0.8),
     ("len", 0.6), ("dict", 0.7), ("round", 0.7), ("tuple", 0.6), ("reversed", 0.5), ("bool", 0.4), ("sum", 0.3),
-    ("max", 0.3), ("min", 0.3), ("iter", 0.2), ("frozenset", 0.2), ("repr", 0.3), ("enumerate", 0.2), ("bytes", 0.1),
+    ("max", 0.3), ("min", 0.3), ("iter", 0.2), ("frozenset", 0.2), ("repr", 0.3), ("enumerate", 0.4), ("bytes", 0.1), ("range", 0.5),
 )  # fmt: skip
 _ITERATING = frozenset(("list", "sorted", "set", "sum", "tuple", "reversed", "max", "min", "iter", "frozenset", "dict",
                         "enumerate"))  # fmt: skip
@@ -28,8 +28,9 @@ _METHODS: Sequence[tuple[str, float]] = (
 )  # fmt: skip
 _KEYWORDS: Mapping[str, Sequence[str]] = {
     "max": ("default=None", "default=0", "key=len"), "min": ("default=None", "default=0", "key=len"),
-    "sorted": ("reverse=True", "key=len", "key=str", "key=str.lower", "key=str.casefold"),
-    "sort": ("reverse=True", "key=len", "key=str", "key=str.lower", "key=str.casefold"),
+    "groupby": ("key=lambda x: x[0]", "key=lambda x: x[1]"),
+    "sorted": ("reverse=True", "key=lambda x: x[1]", "key=lambda x: x[0]", "key=len", "key=str", "key=str.lower", "key=str.casefold"),
+    "sort": ("reverse=True", "key=lambda x: x[1]", "key=lambda x: x[0]", "key=len", "key=str", "key=str.lower", "key=str.casefold"),
     "split": ("maxsplit=1",), "rsplit": ("maxsplit=1",), "splitlines": ("keepends=True",),
     "enumerate": ("start=1",), "dumps": ("sort_keys=True", "ensure_ascii=False", "indent=2"), "zip": ("strict=True",),
     "dump": ("sort_keys=True", "ensure_ascii=False"), "open": ('encoding="utf-8"', 'newline=""'), "round": (),
@@ -46,7 +47,9 @@ _KEYWORDS: Mapping[str, Sequence[str]] = {
 
 def _wrappable(site: Site, node: ast.AST | None) -> bool:
     """A value that a call may be put around: not a callee, not the owner of an attribute, not an assigned name."""
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.GeneratorExp)):
+    if not isinstance(
+        node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.BoolOp, ast.GeneratorExp)
+    ):
         return False
     return site.is_whole(node) and site.reliable(node)
 
@@ -65,6 +68,10 @@ def wrap(site: Site) -> Iterator[Option]:
             and not (isinstance(node, ast.Call) and callee_name(node) == name)
         ):
             yield site.replace(node, f"{name}({site.text(node)})", weight, tight=True)
+    known = {name for name, _ in _WRAPPERS}
+    for name in sorted(site.words.converters.get(site.source.path, ())):
+        if name not in known and name != around:
+            yield site.replace(node, f"{name}({site.text(node)})", 0.6, tight=True)
     for function, signature in site.words.functions.items():
         if function in site.scope.module and len(signature.args.args) == 1 and function != around:
             yield site.replace(node, f"{function}({site.text(node)})", 0.5, tight=True)
@@ -78,6 +85,8 @@ def _takes(site: Site, function: str, types: Names) -> bool:
         return function in ("list", "dict", "set")  # a copy
     if function in _ITERATING:
         return site.seen.has(types, "__iter__")
+    if function == "range":
+        return "int" in types
     if function in ("abs", "round"):
         return numeric(types) or site.seen.has(types, f"__{function}__")
     if function in ("int", "float"):
@@ -239,11 +248,20 @@ def extend_argument(site: Site) -> Iterator[Option]:
         return
     types = site.types(node)
     boost = _recursive(site, node)
-    for name in site.scope.names_at(site.source, node):
+    for name in _partners(site, node):
         if name not in (text, "self"):
             near = 1.5 if site.scope.together(text, name) else 1.0
             for shape, weight in _joined(types, site.types_of(name)):
                 yield site.replace(node, shape.format(a=text, b=name), weight * boost * near)
+
+
+def _partners(site: Site, node: ast.Name | ast.Attribute) -> list[str]:
+    """Names in scope and, for an attribute, those that are used on the same object."""
+    names = site.scope.names_at(site.source, node)
+    if isinstance(node, ast.Attribute):
+        owner = site.text(node.value)
+        names += [f"{owner}.{a}" for a in sorted(site.words.attributes.get(owner, ())) if a != node.attr]
+    return names
 
 
 def _recursive(site: Site, node: ast.AST) -> float:

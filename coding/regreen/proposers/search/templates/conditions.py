@@ -81,6 +81,7 @@ def comprehension_filter(site: Site) -> Iterator[Option]:
         for other in site.scope.names_at(site.source, node):
             if other not in names and other != "self":
                 tests += [(f"{name} != {other}", 0.3), (f"{name} in {other}", 0.2), (f"{name} not in {other}", 0.2)]
+                tests += [(f"{name} {op} {other}", 0.2) for op in ("<", "<=", ">", ">=", "==")]
         for test, weight in tests:
             yield Option((TextEdit(at, at, f" if {test}"),), f"only `if {test}`", weight)
 

@@ -32,7 +32,8 @@ def number(site: Site) -> Iterator[Option]:
     value = node.value
     near: list[tuple[object, float]] = []
     if isinstance(value, int):
-        near = [(value + 1, 1.0), (value - 1, 1.0), (0, 0.7), (1, 0.7), (-1, 0.5), (2, 0.3), (value + 2, 0.2)]
+        end = 1.1 if isinstance(site.source.parents.get(node), ast.Subscript) else 0.5
+        near = [(-1, end), (value + 1, 1.0), (value - 1, 1.0), (0, 0.7), (1, 0.7), (2, 0.3), (value + 2, 0.2)]
     near += [(-value, 0.6), (value * 10, 0.3), (value * 2, 0.25), (value * 1000, 0.2), (value * 100, 0.25)]
     near += [(v, 0.3) for v in _divided(value)]
     if isinstance(value, float):

@@ -131,6 +131,17 @@ def wrong_call(site: Site) -> Iterator[Option]:
                 yield site.replace(node, f"str({site.text(node)})", 1.0, tight=True)
 
 
+def raised_text(site: Site) -> Iterator[Option]:
+    """A text that is raised: the exception around it is missing."""
+    match site.stmt:
+        case ast.Raise(exc=ast.Constant(value=str()) | ast.JoinedStr() as text):
+            own = [n for n in site.scope.module if n.endswith(("Error", "Exception", "Problem", "Failure", "Fault"))]
+            for name in (*own, "ValueError", "TypeError", "KeyError", "RuntimeError", "LookupError"):
+                yield site.replace(text, f"{name}({site.text(text)})", 1.0, tight=True)
+        case _:
+            pass
+
+
 def _known_keywords(site: Site, node: ast.keyword, old: str) -> Iterator[Option]:
     call = site.source.parents.get(node)
     function = site.words.functions.get(callee_name(call)) if isinstance(call, ast.Call) else None
@@ -209,6 +220,7 @@ TABLE = (
     Template("missing attribute", 1.0, missing_attribute, of_statement=True),
     Template("missing key", 0.7, missing_key, of_statement=True),
     Template("wrong call", 0.9, wrong_call, of_statement=True),
+    Template("raised text", 0.9, raised_text, of_statement=True),
     Template("wrong import", 1.0, wrong_import, of_statement=True),
     Template("exception handler", 0.95, handler, of_statement=True),
     Template("unbound variable", 0.7, unbound, of_statement=True),

@@ -84,6 +84,8 @@ def default(site: Site) -> Iterator[Option]:
     if not site.is_whole(node):
         return
     text = site.operand(node)
+    for name in sorted(site.scope.unused):
+        yield site.replace(node, f"{text} if {name} is None else {name}", 3.0)
     for value, weight in (("0", 0.8), ('""', 0.8), ("[]", 0.8), ("{}", 0.5), ("()", 0.4), ("1", 0.5)):
         yield site.replace(node, f"{text} or {value}", weight)
     for value in ("None", "0", "[]", '""', "0.0"):

@@ -109,16 +109,40 @@ def slice_bounds(site: Site) -> Iterator[Option]:
 def missing_slice(site: Site) -> Iterator[Option]:
     """A sequence of which only a part is meant, or only one element."""
     node = site.node
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call)) or not site.reliable(node):
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or not site.reliable(node):
         return
     if not site.is_whole(node):
         return
     if not site.seen.has(site.types(node), "__getitem__"):
         return
     end = site.source.span(node)[1]
-    for suffix, weight in (("[:-1]", 0.8), ("[1:]", 0.9), ("[0]", 0.7), ("[-1]", 0.6), ("[::-1]", 0.7), ("[1]", 0.4)):
+    for suffix, weight in (
+        ("[:-1]", 0.8),
+        ("[1:]", 0.9),
+        ("[0]", 0.7),
+        ("[-1]", 0.6),
+        ("[::-1]", 0.7),
+        ("[1]", 0.4),
+        ("[1:-1]", 0.4),
+    ):
         if ":" in suffix or not isinstance(site.source.parents.get(node), (ast.For, ast.comprehension)):
             yield Option((TextEdit(end, end, suffix),), f"append `{suffix}`", weight)
+
+
+def missing_key(site: Site) -> Iterator[Option]:
+    """A mapping or sequence where one of its elements is meant: by a key it is read with elsewhere, or a name."""
+    node = site.node
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not site.is_read(node):
+        return
+    if not site.reliable(node) or not site.seen.has(site.types(node), "__getitem__"):
+        return
+    end, text = site.source.span(node)[1], site.text(node)
+    keys = dict.fromkeys(sorted(site.words.keys.get(text, ())), 1.0)
+    for name in site.scope.names_at(site.source, node):
+        if name not in ("self", text):
+            keys.setdefault(name, 0.7)
+    for key, weight in keys.items():
+        yield Option((TextEdit(end, end, f"[{key}]"),), f"append `[{key}]`", weight)
 
 
 def drop_index(site: Site) -> Iterator[Option]:
@@ -151,6 +175,7 @@ TABLE = (
     Template("off by one", 0.55, off_by_one),
     Template("slice bounds", 0.5, slice_bounds),
     Template("missing slice", 0.3, missing_slice),
+    Template("missing key", 0.35, missing_key),
     Template("superfluous index", 0.3, drop_index),
     Template("forgotten length", 0.35, other_length),
     Template("length of a literal", 0.3, literal_length),

@@ -183,6 +183,23 @@ def set_attribute(site: Site) -> Iterator[Option]:
                 yield site.insert_after(site.stmt, f"self.{attr} = {value}", weight)
 
 
+def collect(site: Site) -> Iterator[Option]:
+    """A value that was made and never put into the collection that stands ready for it."""
+    if site.function is None or not isinstance(site.stmt, (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If)):
+        return
+    names = [n for n in site.scope.names_at(site.source, site.stmt) if n != "self"]
+    cls = site.source.class_of(site.stmt)
+    members = [f"self.{m}" for m in site.words.members.get(cls.name, ())] if cls is not None else []
+    for owner in [*names, *members]:
+        types = site.types_of(owner)
+        for call, kinds in (("append", {"list", "deque"}), ("add", {"set"})):
+            if types & kinds:
+                for name in names:
+                    if name != owner:
+                        yield site.insert_after(site.stmt, f"{owner}.{call}({name})", 1.0)
+                        yield site.insert_before(site.stmt, f"{owner}.{call}({name})", 0.5)
+
+
 def call_method(site: Site) -> Iterator[Option]:
     """A call without arguments of another method of the object."""
     cls = site.source.class_of(site.stmt)
@@ -226,6 +243,7 @@ TABLE = (
     Template("sibling statement", 0.35, sibling_statement, of_statement=True),
     Template("copied statement", 0.5, copy_statement, of_statement=True),
     Template("attribute not set", 0.3, set_attribute, of_statement=True),
+    Template("value not collected", 0.35, collect, of_statement=True),
     Template("method not called", 0.35, call_method, of_statement=True),
     Template("moved statement", 0.35, move, of_statement=True),
     Template("deleted statement", 0.12, delete, of_statement=True),
