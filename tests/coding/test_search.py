@@ -153,7 +153,7 @@ def test_nothing_is_proposed_when_only_the_test_is_wrong(tmp_path: Path) -> None
     }
     root = make_project(tmp_path / "repo", files)
     before = state(root)
-    assert propose(search(root, tmp_path, budget_s=3), brief("test_name.py::test_contradiction")) is None
+    assert propose(search(root, tmp_path, budget_s=2), brief("test_name.py::test_contradiction")) is None
     assert state(root) == before
 
 
@@ -198,7 +198,7 @@ def test_label():
     assert label(False) == "gentle"
 """
     root = make_project(tmp_path / "repo", {"cleaner.py": code, "test_cleaner.py": tests})
-    propose(search(root, tmp_path, budget_s=4), brief("test_cleaner.py::test_report", "test_cleaner.py::test_label"))
+    propose(search(root, tmp_path, budget_s=3), brief("test_cleaner.py::test_report", "test_cleaner.py::test_label"))
     assert (treasure / "gold.txt").read_text("utf-8") == "gold"
 
 

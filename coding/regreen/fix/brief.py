@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regreen.fix.progress import Standing
 from regreen.model import Attempt, AttemptState, Brief, SuiteReport, SuspiciousLine, Tried
@@ -24,9 +24,7 @@ class Insight:
     signatures: tuple[str, ...] = ()
 
 
-def make_brief(
-    failing: Iterable[str], report: SuiteReport, insight: Insight, attempts: Sequence[Attempt], attempts_left: int
-) -> Brief:
+def make_brief(failing: Iterable[str], report: SuiteReport, attempts: Sequence[Attempt], attempts_left: int) -> Brief:
     """The brief for the next proposal. `report` is that of the best tree so far, which is the tree on disk."""
     ids = sorted(failing)
     exemplars = {g.ids[0] for g in report.groups if g.ids}
@@ -35,10 +33,17 @@ def make_brief(
         task=_task(len(ids)),
         failing=tuple(ids[:_MAX_IDS]),
         failures=tuple(shown[:_MAX_FAILURES]),
-        suspicious=insight.suspicious[:_MAX_SUSPICIOUS],
-        signatures=insight.signatures[:_MAX_SIGNATURES],
+        suspicious=(),
+        signatures=(),
         tried=tuple(_tried(a) for a in attempts[-_MAX_TRIED:]),
         attempts_left=attempts_left,
+    )
+
+
+def with_insight(brief: Brief, insight: Insight) -> Brief:
+    """The same brief, with what is known of the code."""
+    return replace(
+        brief, suspicious=insight.suspicious[:_MAX_SUSPICIOUS], signatures=insight.signatures[:_MAX_SIGNATURES]
     )
 
 

@@ -8,20 +8,20 @@ A try that is not better than the best so far is rolled back before `submit` ret
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import replace
 
 from regreen import edits
 from regreen.events import EventLog
 from regreen.fix import baseline as first_run
-from regreen.fix.brief import Insight, make_brief, one_line
+from regreen.fix.bench import FixBench, FixRequest
+from regreen.fix.brief import make_brief, one_line, with_insight
 from regreen.fix.clock import WorkClock
-from regreen.fix.convergence import StopRules, runs_spent, stop_reason
+from regreen.fix.convergence import runs_spent, stop_reason
 from regreen.fix.evidence import evidence, hint
 from regreen.fix.progress import Standing, Target, adopt, judge, passes, standing
 from regreen.fix.proposer import Proposer
-from regreen.fix.scope import Objection, Scope
+from regreen.fix.scope import Objection
 from regreen.fix.tree import tree_hash
 from regreen.model import (
     Attempt,
@@ -35,9 +35,7 @@ from regreen.model import (
     StopReason,
     SuiteReport,
 )
-from regreen.settings import Limits
-from regreen.snapshots import Snapshots
-from regreen.workspace import FileImage, Journal, Workspace
+from regreen.workspace import FileImage
 
 _GOAL_RUNS = 3
 _MAX_GUARD_RERUNS = 20
@@ -45,37 +43,6 @@ _NEVER_KEPT = frozenset({StopReason.TAMPERED, StopReason.CANCELLED})
 _LEAST_TEST_S = 5.0  # no test is called hanging before this
 _TEST_SLACK = 5.0  # nor before so many times what the slowest passing test took
 _FIRST_TEST_SHARE = 1 / 6  # of the budget: the limit of one test as long as nothing is known of the others
-
-
-class RunTests(Protocol):
-    """Runs tests cold, going on after one that crashes or hangs. An empty selection means: all."""
-
-    def __call__(self, selection: Sequence[str], timeout_s: float, per_test_timeout_s: float) -> SuiteReport: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FixRequest:
-    """What a run is asked to do. `selection` is the scope: the tests that count, empty for all."""
-
-    run_id: str
-    selection: tuple[str, ...] = ()
-    scope: Scope = field(default_factory=Scope)
-    rules: StopRules = field(default_factory=StopRules)
-    keep_partial: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FixBench:
-    """The effects that a run works with. `insight` gathers what helps a proposer to read the failures."""
-
-    workspace: Workspace
-    journal: Journal
-    snapshots: Snapshots
-    run_tests: RunTests
-    insight: Callable[[SuiteReport], Insight]
-    protected_files: Callable[[], Sequence[str]]
-    cancelled: Callable[[], bool]
-    limits: Limits
 
 
 class FixRun:
@@ -103,10 +70,18 @@ class FixRun:
     @property
     def brief(self) -> Brief:
         """What a proposer may know now. Only after `start`."""
-        report = self._best_report
-        assert report is not None and self._best is not None, "start() comes first"
+        known, report = self.brief_so_far, self._best_report
+        assert known is not None and report is not None, "start() comes first"
+        return with_insight(known, self._bench.insight(report))
+
+    @property
+    def brief_so_far(self) -> Brief | None:
+        """The brief without what takes work to find out; None before the baseline. Safe from any thread."""
+        report, best = self._best_report, self._best
+        if report is None or best is None:
+            return None
         left = self.request.rules.max_attempts - runs_spent(self.attempts)
-        return make_brief(self._best.still, report, self._bench.insight(report), self.attempts, left)
+        return make_brief(best.still, report, self.attempts, left)
 
     @property
     def work_s(self) -> float:

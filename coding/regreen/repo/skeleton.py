@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from regreen.errors import UsageError
+from regreen.errors import Refused, UsageError
 from regreen.model import Skeleton
 from regreen.repo.budget import Page, read_cursor, write_cursor
 from regreen.repo.files import FileList
@@ -63,13 +63,16 @@ def skeleton(
 ) -> Skeleton:
     """The tree below `path`. With a `depth`, deeper folders are only counted; 0 means all, in pages.
 
-    Raises Refused (`path_outside_workspace`) for a link that leads out, UsageError: `not_found` for a path without listed files, `invalid_arguments` for a bad number or cursor.
+    Raises Refused (`path_outside_workspace`) for a link that leads out, and UsageError: `not_found` for a path
+    without listed files, `invalid_arguments` for a bad number or cursor.
     """
     if depth < 0:
         raise UsageError("invalid_arguments", f"depth is {depth}", "give 0 for no limit, or a number of levels")
     base = workspace.normalise(path or ".")
-    if base:
-        workspace.image(base)  # refuses a link that leads out, however listed
+    if base and workspace.image_kind(base) == "symlink":
+        raise Refused(
+            "path_outside_workspace", f"`{path}` is a link that leads out of the root", "name a folder inside the root"
+        )
     tree = _build(files, base)
     if base and not tree.entries:
         raise missing(workspace, files, base)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from regreen.errors import RegreenError, UsageError
 from regreen.events import Event, EventKind, EventLog
-from regreen.fix import FixBench, FixRequest, FixRun, Proposer, Scope, StopRules, drive
+from regreen.fix import FixBench, FixRequest, FixRun, Insight, Proposer, Scope, StopRules, drive
 from regreen.jobs import Job
 from regreen.model import Attempt, Proposal, StopReason, SuiteReport, TamperPolicy
 from regreen.proposers.caller import CallerProposer
@@ -81,6 +81,8 @@ class FixJob:
             out["outcome"] = to_json(self.run.outcome)
         elif self.job.state == "waiting_for_edits":
             out["brief"] = to_json(self.run.brief)
+        elif (known := self.run.brief_so_far) is not None:
+            out["brief"] = to_json(known)
         return out
 
 
@@ -165,7 +167,7 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
             log_folder=folder,
             on_progress=lambda p: _emit(log, "tests_progress", done=p.done, total=p.total, current=p.current),
         ),
-        insight=hints,
+        insight=hints if caller is not None else lambda _: Insight(),
         protected_files=lambda: _protected(session),
         cancelled=job.cancel.is_set,
         limits=limits,
@@ -225,13 +227,17 @@ def _progress_text(event: Event) -> str:
     data = event.data
     match event.kind:
         case "tests_progress":
-            return f"tests: {data.get('done', 0)} of {data.get('total', 0)}"
+            return _tests_text(data["done"], data["total"])
         case "search_progress":
             return f"search: {data.get('tried', 0)} candidates tried, {data.get('plausible', 0)} plausible"
         case "attempt_started":
             return f"attempt {data.get('number')}: {data.get('note') or 'trying'}"
         case _:
             return event.kind.replace("_", " ")
+
+
+def _tests_text(done: object, total: object) -> str:
+    return f"tests: {done} of {total}" if total else "collecting tests"
 
 
 def start_tests(
@@ -253,7 +259,9 @@ def start_tests(
                 last_failed=last_failed,
                 cancel=job.cancel,
                 log_folder=session.store.run_folder(run_id),
-                on_progress=lambda p: job.set_progress(f"tests: {p.done} of {p.total}"),
+                on_progress=lambda p: job.set_progress(
+                    f"tests: {p.done} of {p.total}" if p.total else "collecting tests"
+                ),
             )
         )
 

@@ -76,7 +76,8 @@ _NONE = object()
 
 
 def _literal(text: str) -> object:
+    """The value of a repr; of `pytest.approx` its middle."""
     try:
-        return ast.literal_eval(text)
+        return ast.literal_eval(text.partition(" ± ")[0])
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return _NONE

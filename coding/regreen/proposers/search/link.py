@@ -28,11 +28,18 @@ class WorkerGone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The private folders of a search: the copy of the project, and one for everything temporary."""
+    """The private folder of a search, with the copy of the project in it and room for everything temporary."""
 
     original: Path
-    copy: Path
-    scratch: Path
+    folder: Path
+
+    @property
+    def copy(self) -> Path:
+        return self.folder / "copy" / (self.original.name or "project")
+
+    @property
+    def scratch(self) -> Path:
+        return self.folder / "scratch"
 
 
 class Link:
@@ -57,6 +64,7 @@ class Link:
                 env=_environment(place, interpreter, settings),
                 timeout_s=3600.0,
                 memory_mib=settings.limits.memory_mib,
+                scrap=place.folder,
             ),
             cancel=cancel,
         )

@@ -18,7 +18,7 @@ Scores: TypeAlias = Mapping[tuple[str, int], float]
 
 _MIN_SCORE = 0.05
 _RAISED_HERE = 0.8  # the innermost line of the project that an unexpected exception passed
-_DEFINITION = 0.75  # a module-level or class-level value, relative to the statement that uses it
+_DEFINITION = 0.85  # a module-level or class-level value, relative to the statement that uses it
 _HEADER = 0.4  # a function's defaults and decorators, relative to its body
 
 

@@ -30,6 +30,7 @@ from regreen.workspace import Workspace
 
 MAX_PLAUSIBLE = 5
 _MAX_SOURCE_BYTES = 400_000
+_MANY_FILES = 200
 _PARTIAL_S = 8.0  # CPU time after which a partial repair is proposed, if nothing better was found
 
 
@@ -63,7 +64,8 @@ class Patch:
 class _Round:
     """The search in one state of the tree."""
 
-    sources: Mapping[str, Source]
+    texts: Mapping[str, str]
+    sources: Mapping[str, Source] = field(default_factory=dict[str, Source])
     stream: Iterator[Candidate] | None = None
     plausible: list[Patch] = field(default_factory=list[Patch])
     partial: list[Patch] = field(default_factory=list[Patch])
@@ -125,9 +127,9 @@ class SearchProposer:
 
     async def propose(self, brief: Brief) -> Proposal | None:
         """The next patch, or None. Blocks its thread; ends soon after the cancel flag is set."""
-        sources = read_sources(self._workspace, self._paths)
-        if self._round is None or _texts(self._round.sources) != _texts(sources):
-            self._round = _Round(sources)
+        texts = read_texts(self._workspace, self._paths)
+        if self._round is None or self._round.texts != texts:
+            self._round = _Round(texts)
         round_ = self._round
         if not round_.plausible and not round_.done:
             self._search(round_, brief)
@@ -166,13 +168,14 @@ class SearchProposer:
                 self._cpu_s += link.cpu_s
 
     def _run(self, round_: _Round, brief: Brief, link: Link, began: float) -> None:
-        baseline = run_baseline(link, list(round_.sources), brief.failing, stop_s=max(5.0, self._budget_s / 3))
+        baseline = run_baseline(link, list(round_.texts), brief.failing, stop_s=max(5.0, self._budget_s / 3))
         if not baseline.goals:
             round_.done = True
             self.notes = (*self.notes, "the failing tests pass in a copy of the listed files")
             return
         if round_.stream is None:
             round_.goals = len(baseline.goals)
+            round_.sources = parse(round_.texts, baseline.touched)
             round_.stream = iter(self._candidates(round_.sources, baseline))
         trial = Trial(link, baseline, round_.sources)
         for candidate in round_.stream:
@@ -244,7 +247,7 @@ def private_worker(
     """A worker in a private copy of the listed files; both are gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="regreen-search-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
-        place = Place(workspace.root, folder / "copy" / (workspace.root.name or "repo"), folder / "scratch")
+        place = Place(workspace.root, folder)
         place.copy.mkdir(parents=True)
         copy_tree(workspace, files.paths, place.copy)
         link = Link(place, interpreter, settings, selection, cancel)
@@ -267,34 +270,34 @@ def localise(
     cancel: Cancel,
 ) -> tuple[SuspiciousLine, ...]:
     """The most suspicious lines, for a brief. Runs each test once; empty when that cannot be done."""
-    sources = read_sources(workspace, tuple(p for p in paths if p.endswith(".py") and not is_test_file(p)))
+    texts = read_texts(workspace, tuple(p for p in paths if p.endswith(".py") and not is_test_file(p)))
     try:
         with private_worker(workspace, files, interpreter, settings, selection, cancel) as link:
-            baseline = run_baseline(link, list(sources), failing, stop_s=budget_s)
+            baseline = run_baseline(link, list(texts), failing, stop_s=budget_s)
     except (WorkerGone, TooLarge, EnvironmentFault):
         return ()
-    return suspicious_lines(ochiai(baseline.ran), {p: s.lines for p, s in sources.items()})
+    return suspicious_lines(ochiai(baseline.ran), {p: t.split("\n") for p, t in texts.items()})
 
 
-def read_sources(workspace: Workspace, paths: Sequence[str]) -> dict[str, Source]:
-    """The editable files that are UTF-8 and that this interpreter can parse."""
-    found: dict[str, Source] = {}
+def read_texts(workspace: Workspace, paths: Sequence[str]) -> dict[str, str]:
+    """The editable files that are plain UTF-8, with LF as line end."""
+    found: dict[str, str] = {}
     for path in paths:
         try:
             data = workspace.image(path).data
             text = data.decode("utf-8").replace("\r\n", "\n")
         except (RegreenError, UnicodeDecodeError):
             continue
-        if len(data) > _MAX_SOURCE_BYTES or "\r" in text or "\f" in text or text.startswith("\ufeff"):
-            continue
-        source = Source.parse(path, text)
-        if source is not None:
-            found[path] = source
+        if len(data) <= _MAX_SOURCE_BYTES and not text.startswith("\ufeff") and "\r" not in text and "\f" not in text:
+            found[path] = text
     return found
 
 
-def _texts(sources: Mapping[str, Source]) -> dict[str, str]:
-    return {path: source.text for path, source in sources.items()}
+def parse(texts: Mapping[str, str], touched: frozenset[str]) -> dict[str, Source]:
+    """The files that this interpreter can parse; of many files only those that the failing tests touch."""
+    chosen = sorted(texts) if len(texts) <= _MANY_FILES else sorted(touched & set(texts))[:_MANY_FILES]
+    sources = {path: Source.parse(path, texts[path]) for path in chosen}
+    return {path: source for path, source in sources.items() if source is not None}
 
 
 def _proposal(patch: Patch, round_: _Round, rivals: int) -> Proposal:

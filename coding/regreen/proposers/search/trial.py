@@ -58,6 +58,12 @@ class Baseline:
         return Observed.of(t.facts for t in self.tests if t.id in self.goals)
 
     @property
+    def touched(self) -> frozenset[str]:
+        """Files that the goal tests run or whose lines their exceptions passed."""
+        ran = {path for t in self.tests if t.id in self.goals for path in t.lines}
+        return frozenset(ran | {path for r in self.facts.raised for path, _, _ in r.frames})
+
+    @property
     def ran(self) -> list[Ran]:
         return [Ran(t.id in self.goals, t.lines) for t in self.tests if t.id in self.goals or t.outcome == "ok"]
 

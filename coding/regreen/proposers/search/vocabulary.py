@@ -48,12 +48,7 @@ class Vocabulary:
                 kind = self.called if _is_callee(source, node) else self.attributes
                 kind[source.segment(node.value)].add(node.attr)
             case ast.Call():
-                name = callee_name(node)
-                for k in node.keywords:
-                    if k.arg:
-                        self.keywords[name].add(f"{k.arg}={source.segment(k.value)}")
-                if isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
-                    self.converters[source.path].add(name)
+                self._read_call(source, node)
             case ast.Subscript(value=value, slice=ast.Constant() | ast.Name()):
                 self.keys[source.segment(value)].add(source.segment(node.slice))
             case ast.ClassDef():
@@ -67,6 +62,14 @@ class Vocabulary:
                     self.imports.setdefault(name, text)
             case _:
                 pass
+
+    def _read_call(self, source: Source, node: ast.Call) -> None:
+        name = callee_name(node)
+        for k in node.keywords:
+            if k.arg:
+                self.keywords[name].add(f"{k.arg}={source.segment(k.value)}")
+        if isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
+            self.converters[source.path].add(name)
 
     def _read_class(self, node: ast.ClassDef) -> None:
         members: list[str] = []

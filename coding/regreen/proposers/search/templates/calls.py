@@ -15,7 +15,8 @@ from regreen.proposers.search.vocabulary import callee_name
 _WRAPPERS: Sequence[tuple[str, float]] = (
     ("abs", 1.0), ("list", 1.0), ("sorted", 1.0), ("set", 0.9), ("int", 0.9), ("str", 0.8), ("float", 0.8),
     ("len", 0.6), ("dict", 0.7), ("round", 0.7), ("tuple", 0.6), ("reversed", 0.5), ("bool", 0.4), ("sum", 0.3),
-    ("max", 0.3), ("min", 0.3), ("iter", 0.2), ("frozenset", 0.2), ("repr", 0.3), ("enumerate", 0.4), ("bytes", 0.1), ("range", 0.5),
+    ("max", 0.3), ("min", 0.3), ("iter", 0.2), ("frozenset", 0.2), ("repr", 0.3), ("enumerate", 0.4), ("bytes", 0.1),
+    ("range", 0.5),
 )  # fmt: skip
 _ITERATING = frozenset(("list", "sorted", "set", "sum", "tuple", "reversed", "max", "min", "iter", "frozenset", "dict",
                         "enumerate"))  # fmt: skip
@@ -26,11 +27,12 @@ _METHODS: Sequence[tuple[str, float]] = (
     ("capitalize()", 0.2), ("isoformat()", 0.2), ("days", 0.2), ("name", 0.1), ("value", 0.2), ("group()", 0.2),
     ("utctimetuple()", 0.05), ("resolve()", 0.1), ("read()", 0.1), ("normalize()", 0.1), ('strip("\\n")', 0.1),
 )  # fmt: skip
+_ORDERS = ("reverse=True", "key=len", "key=str", "key=str.lower", "key=str.casefold", "key=lambda x: x[0]",
+           "key=lambda x: x[1]")  # fmt: skip
 _KEYWORDS: Mapping[str, Sequence[str]] = {
     "max": ("default=None", "default=0", "key=len"), "min": ("default=None", "default=0", "key=len"),
     "groupby": ("key=lambda x: x[0]", "key=lambda x: x[1]"),
-    "sorted": ("reverse=True", "key=lambda x: x[1]", "key=lambda x: x[0]", "key=len", "key=str", "key=str.lower", "key=str.casefold"),
-    "sort": ("reverse=True", "key=lambda x: x[1]", "key=lambda x: x[0]", "key=len", "key=str", "key=str.lower", "key=str.casefold"),
+    "sorted": _ORDERS, "sort": _ORDERS,
     "split": ("maxsplit=1",), "rsplit": ("maxsplit=1",), "splitlines": ("keepends=True",),
     "enumerate": ("start=1",), "dumps": ("sort_keys=True", "ensure_ascii=False", "indent=2"), "zip": ("strict=True",),
     "dump": ("sort_keys=True", "ensure_ascii=False"), "open": ('encoding="utf-8"', 'newline=""'), "round": (),
@@ -260,7 +262,10 @@ def _partners(site: Site, node: ast.Name | ast.Attribute) -> list[str]:
     names = site.scope.names_at(site.source, node)
     if isinstance(node, ast.Attribute):
         owner = site.text(node.value)
-        names += [f"{owner}.{a}" for a in sorted(site.words.attributes.get(owner, ())) if a != node.attr]
+        siblings = set(site.words.attributes.get(owner, ()))
+        for members in site.words.members.values():
+            siblings |= set(members) if node.attr in members else set()
+        names += [f"{owner}.{a}" for a in sorted(siblings) if a != node.attr]
     return names
 
 

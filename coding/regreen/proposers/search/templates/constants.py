@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations
 
 from regreen.proposers.search.site import Option, Site
 from regreen.proposers.search.templates.table import Template
@@ -53,7 +53,7 @@ def _divided(value: int | float) -> list[int | float]:
 
 
 def digits(site: Site) -> Iterator[Option]:
-    """Two neighbouring digits the wrong way round."""
+    """Two digits the wrong way round, neighbours first."""
     node = site.node
     if not isinstance(node, ast.Constant) or isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
         return
@@ -61,9 +61,9 @@ def digits(site: Site) -> Iterator[Option]:
     spots = [i for i, c in enumerate(text) if c.isdigit()]
     if len(spots) < 3:
         return
-    for i, j in pairwise(spots):
+    for i, j in combinations(spots, 2):
         if text[i] != text[j] and (text[j] != "0" or i > 0):
-            yield site.replace(node, text[:i] + text[j] + text[i + 1 : j] + text[i] + text[j + 1 :])
+            yield site.replace(node, text[:i] + text[j] + text[i + 1 : j] + text[i] + text[j + 1 :], 1.0 / (j - i))
 
 
 def observed(site: Site) -> Iterator[Option]:
@@ -86,7 +86,8 @@ def _moved(site: Site, node: ast.Constant, value: float, got: float, wanted: flo
     if got and wanted and value:
         scaled = float(f"{value * wanted / got:.12g}")
         new = int(scaled) if isinstance(value, int) and scaled == int(scaled) else scaled
-        yield site.replace(node, repr(new), 0.4 if len(repr(new)) < 8 else 0.15)
+        plain = len(repr(new)) <= max(6, len(repr(value)))  # a long fraction is rarely what was meant
+        yield site.replace(node, repr(new), 0.6 if plain else 0.15)
 
 
 def flag(site: Site) -> Iterator[Option]:

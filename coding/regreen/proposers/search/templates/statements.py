@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from regreen.proposers.search.site import Option, Site
 from regreen.proposers.search.source import FUNCTIONS, TextEdit
@@ -12,6 +12,15 @@ from regreen.proposers.search.templates.table import Template
 
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.Delete, ast.Assert, ast.Break,
            ast.Continue, ast.Pass)  # fmt: skip
+
+
+_MAPPINGS = frozenset(("dict", "OrderedDict", "defaultdict"))
+_UPDATES: Sequence[tuple[str, frozenset[str], float]] = (
+    ("append({})", frozenset(("list", "deque")), 1.0), ("add({})", frozenset(("set",)), 1.0),
+    ("move_to_end({})", frozenset(("OrderedDict",)), 1.0), ("pop({}, None)", _MAPPINGS, 0.4),
+    ("discard({})", frozenset(("set",)), 0.5), ("remove({})", frozenset(("list",)), 0.3),
+    ("clear()", _MAPPINGS | {"list", "set", "deque"}, 0.3), ("popleft()", frozenset(("deque",)), 0.3),
+)  # fmt: skip
 
 
 def _in_loop(site: Site) -> bool:
@@ -183,32 +192,41 @@ def set_attribute(site: Site) -> Iterator[Option]:
                 yield site.insert_after(site.stmt, f"self.{attr} = {value}", weight)
 
 
-def collect(site: Site) -> Iterator[Option]:
-    """A value that was made and never put into the collection that stands ready for it."""
-    if site.function is None or not isinstance(site.stmt, (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If)):
+def update(site: Site) -> Iterator[Option]:
+    """A collection at hand that should have been told of a value: appended to, added to, forgotten, reordered."""
+    if site.function is None or not isinstance(site.stmt, (*_SIMPLE, ast.For, ast.If)):
         return
     names = [n for n in site.scope.names_at(site.source, site.stmt) if n != "self"]
     cls = site.source.class_of(site.stmt)
     members = [f"self.{m}" for m in site.words.members.get(cls.name, ())] if cls is not None else []
     for owner in [*names, *members]:
-        types = site.types_of(owner)
-        for call, kinds in (("append", {"list", "deque"}), ("add", {"set"})):
-            if types & kinds:
-                for name in names:
+        for call, kinds, weight in _UPDATES:
+            if site.types_of(owner) & kinds:
+                for name in names if "{}" in call else [""]:
                     if name != owner:
-                        yield site.insert_after(site.stmt, f"{owner}.{call}({name})", 1.0)
-                        yield site.insert_before(site.stmt, f"{owner}.{call}({name})", 0.5)
+                        yield from _around(site, f"{owner}.{call.format(name)}", weight)
+
+
+def _around(site: Site, text: str, weight: float) -> Iterator[Option]:
+    """A new statement below this one or, where control leaves here, above it."""
+    if isinstance(site.stmt, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+        yield site.insert_before(site.stmt, text, weight)
+    else:
+        yield site.insert_after(site.stmt, text, weight)
 
 
 def call_method(site: Site) -> Iterator[Option]:
-    """A call without arguments of another method of the object."""
-    cls = site.source.class_of(site.stmt)
-    if cls is None or site.function is None or not isinstance(site.stmt, (ast.Assign, ast.AugAssign, ast.Expr)):
+    """A call without arguments of a method of the object at hand, or of one that a local name holds."""
+    if site.function is None or not isinstance(site.stmt, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
         return
-    for name in site.words.methods.get(cls.name, ()):
-        function = next((s for s in cls.body if isinstance(s, FUNCTIONS) and s.name == name), None)
-        if function is not None and len(function.args.args) == 1 and function is not site.function:
-            yield site.insert_after(site.stmt, f"self.{name}()", 1.0)
+    cls = site.source.class_of(site.stmt)
+    owners = {"self": {cls.name}} if cls is not None else {}
+    owners |= {n: set(site.types_of(n)) for n in site.scope.names_at(site.source, site.stmt) if n != "self"}
+    for owner, classes in owners.items():
+        for name in [m for c in sorted(classes) for m in site.words.methods.get(c, ())]:
+            function = site.words.functions.get(name)
+            if function is not None and len(function.args.args) == 1 and name != site.function.name:
+                yield from _around(site, f"{owner}.{name}()", 1.0 if not name.startswith("_") else 0.7)
 
 
 def mutable_default(site: Site) -> Iterator[Option]:
@@ -243,7 +261,7 @@ TABLE = (
     Template("sibling statement", 0.35, sibling_statement, of_statement=True),
     Template("copied statement", 0.5, copy_statement, of_statement=True),
     Template("attribute not set", 0.3, set_attribute, of_statement=True),
-    Template("value not collected", 0.35, collect, of_statement=True),
+    Template("collection not updated", 0.35, update, of_statement=True),
     Template("method not called", 0.35, call_method, of_statement=True),
     Template("moved statement", 0.35, move, of_statement=True),
     Template("deleted statement", 0.12, delete, of_statement=True),

@@ -1,0 +1,46 @@
+"""What a run is given: the request, and the effects that it works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from regreen.fix.brief import Insight
+from regreen.fix.convergence import StopRules
+from regreen.fix.scope import Scope
+from regreen.model import SuiteReport
+from regreen.settings import Limits
+from regreen.snapshots import Snapshots
+from regreen.workspace import Journal, Workspace
+
+
+class RunTests(Protocol):
+    """Runs tests cold, going on after one that crashes or hangs. An empty selection means: all."""
+
+    def __call__(self, selection: Sequence[str], timeout_s: float, per_test_timeout_s: float) -> SuiteReport: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixRequest:
+    """What a run is asked to do. `selection` is the scope: the tests that count, empty for all."""
+
+    run_id: str
+    selection: tuple[str, ...] = ()
+    scope: Scope = field(default_factory=Scope)
+    rules: StopRules = field(default_factory=StopRules)
+    keep_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FixBench:
+    """The effects that a run works with. `insight` gathers what helps a proposer to read the failures."""
+
+    workspace: Workspace
+    journal: Journal
+    snapshots: Snapshots
+    run_tests: RunTests
+    insight: Callable[[SuiteReport], Insight]
+    protected_files: Callable[[], Sequence[str]]
+    cancelled: Callable[[], bool]
+    limits: Limits
