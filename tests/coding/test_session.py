@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from support.engines import engine_on, ok, refused, replacement
+from support.engines import engine_on, ok, refused, replacement, run_script, script
 from support.repos import BUG, CALC, FIX, differences, dirty_repo, fingerprint, make_repo, red_repo
 
 from regreen.session import Engine
@@ -247,3 +247,26 @@ def test_old_runs_files_are_pruned_and_newer_ones_kept(tmp_path: Path) -> None:
         folders = [(engine.store.folder / "runs" / j).exists() for j in jobs]
         assert folders == [False, False, True]
         assert ok(engine, "job_status", job_id=jobs[0])["status"] == "passed"
+
+
+def test_the_last_change_is_a_whole_run_and_never_one_that_changed_nothing(tmp_path: Path) -> None:
+    root = make_repo(
+        tmp_path / "r",
+        {
+            "shop.py": "def price(n):\n    return n - 2\n\n\ndef tax(n):\n    return n * 3\n",
+            "test_shop.py": "from shop import price, tax\n\n\ndef test_price():\n    assert price(1) == 3\n\n\n"
+            "def test_tax():\n    assert tax(2) == 4\n",
+        },
+    )
+    halves = [[replacement("shop.py", "    return n - 2", "    return n + 2")],
+              [replacement("shop.py", "    return n * 3", "    return n * 2")]]  # fmt: skip
+    before = fingerprint(root)
+    with engine_on(root) as engine:
+        assert engine.session().last_change() == ""
+        failed = run_script(engine, script(tmp_path, halves[:1]))
+        assert failed["outcome"]["restored"] is True
+        assert engine.session().last_change() == ""
+        fixed = run_script(engine, script(tmp_path, halves))
+        assert engine.session().last_change() == fixed["job_id"]
+        assert ok(engine, "restore", to=engine.session().last_change())["restored"] == ["shop.py"]
+    assert differences(before, fingerprint(root)) == []

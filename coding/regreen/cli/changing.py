@@ -31,7 +31,7 @@ def undo(invocation: Invocation) -> Answer:
     """Put back what the latest edit changed."""
     repo = invocation.repo()
     with opened(invocation, repo) as engine:
-        latest = engine.session(str(repo)).last_transaction()
+        latest = engine.session(str(repo)).last_change()
         if not latest:
             raise UsageError("not_found", f"no edit of regreen stands in {repo}", "see `regreen changes`")
         arguments = {"repo": str(repo), "to": latest, **invocation.given("dry_run")}

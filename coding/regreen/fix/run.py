@@ -97,15 +97,21 @@ class FixRun:
             base = first_run.take(self._run_tests, self.request.selection)
             self._baseline, self._target, self._best_report = base, base.target, base.report
             self._best = standing(base.target, base.report)
-        if base.stop is StopReason.ALREADY_GREEN:
+        if self._bench.cancelled():
+            self._finish(StopReason.CANCELLED)
+        elif base.stop is StopReason.ALREADY_GREEN:
             self._finish(base.stop)
-        self.check_budget()
-        if self.outcome is None and base.stop is not None:
+        elif self.work_s >= self.request.rules.budget_s:
+            self._finish(StopReason.BUDGET)
+        elif base.stop is not None:
             self._finish(base.stop)
 
     def submit(self, proposal: Proposal) -> Attempt:
         """Try one proposal: apply it, run the tests, keep it if better than the best so far, else roll it back."""
         assert self.outcome is None and self._baseline is not None, "the run is not open"
+        if self._bench.cancelled():
+            self._finish(StopReason.CANCELLED)
+            return Attempt(len(self.attempts) + 1, AttemptState.REFUSED, proposal.note, "the run was cancelled")
         begin = time.monotonic()
         number = len(self.attempts) + 1
         self._log.emit("attempt_started", number=number, note=proposal.note)
@@ -355,9 +361,7 @@ async def drive(run: FixRun, proposer: Proposer) -> Outcome:
         if proposal is None:
             run.give_up()
         else:
-            run.check_budget()
-            if run.outcome is None:
-                run.submit(proposal)
+            run.submit(proposal)
     return run.outcome
 
 

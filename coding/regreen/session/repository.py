@@ -185,14 +185,20 @@ class Session:
                 )
             return self.journal.rewind(to, dry_run=dry_run)
 
-    def last_transaction(self) -> str:
-        """The newest applied transaction of this repository, "" if there is none."""
+    def last_change(self) -> str:
+        """What `restore` takes to undo the newest change: a run's id, a transaction, or "" if there is none.
+
+        A run whose changes were rolled back has changed nothing and is passed over.
+        """
         rows = self.store.rows(
-            "SELECT id FROM transactions WHERE repo = ? AND state = 'applied'"
-            " ORDER BY created DESC, rowid DESC LIMIT 1",
+            "SELECT id, run_id FROM transactions WHERE repo = ? AND state = 'applied' ORDER BY created DESC, rowid DESC",
             self.key,
         )
-        return rows[0]["id"] if rows else ""
+        for row in rows:
+            touched = self.journal.touched(row["run_id"]) if row["run_id"] else {}
+            if not row["run_id"] or any(before != after for before, after in touched.values()):
+                return row["run_id"] or row["id"]
+        return ""
 
     # --- tests ---------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from regreen.proposers.search import SearchProgress, SearchProposer
     from regreen.testing import Interpreter
 
-_SHARE = 0.7  # of the budget that is left: what a search finds must still be verified within the budget
+_SHARE = 0.8  # of the budget that is left: what a search finds must still be verified within the budget
 _INSIGHT_S = 8.0
 _INSIGHT_FILES = 6
 _INSIGHT_TOKENS = 1500
@@ -65,7 +65,7 @@ class OfflineSearch:
         if interpreter is None:
             return None
         request = self._run.request
-        left_s = max(0.0, request.rules.budget_s - self._run.work_s) * _SHARE
+        left_s = min(max(0.0, request.rules.budget_s - self._run.work_s), self._limit_s)
         files = self._session.files()
         return SearchProposer(
             self._session.workspace,
@@ -74,7 +74,8 @@ class OfflineSearch:
             self._session.settings,
             selection=request.selection,
             paths=[p for p in files.paths if request.scope.allows(p)],
-            budget_s=min(left_s, self._limit_s),
+            budget_s=left_s * _SHARE,
+            wall_s=left_s,
             cancel=self._cancel,
             on_progress=self._on_progress,
         )
