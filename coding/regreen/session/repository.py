@@ -191,7 +191,8 @@ class Session:
         A run whose changes were rolled back has changed nothing and is passed over.
         """
         rows = self.store.rows(
-            "SELECT id, run_id FROM transactions WHERE repo = ? AND state = 'applied' ORDER BY created DESC, rowid DESC",
+            "SELECT id, run_id FROM transactions WHERE repo = ? AND state = 'applied'"
+            " ORDER BY created DESC, rowid DESC",
             self.key,
         )
         for row in rows:
