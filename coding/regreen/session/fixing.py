@@ -150,7 +150,8 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
     asked: dict[str, Any] = {"selection": list(options.selection), "proposer": options.proposer}
     job = Job(run_id, "fix", session.key, session.store, asked)
     session.jobs.add(job)
-    log.subscribe(lambda event: job.set_progress(_progress_text(event)))
+    narrate = _Narrator()
+    log.subscribe(lambda event: job.set_progress(narrate(event)))
     log.emit("run_started", repo=session.root, request=asked)
     caller = _caller(session, job, options)
     hints = Hints(session, job.cancel, request.scope.allows)
@@ -223,17 +224,24 @@ def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: Even
     return chain
 
 
-def _progress_text(event: Event) -> str:
-    data = event.data
-    match event.kind:
-        case "tests_progress":
-            return _tests_text(data["done"], data["total"])
-        case "search_progress":
-            return f"search: {data.get('tried', 0)} candidates tried, {data.get('plausible', 0)} plausible"
-        case "attempt_started":
-            return f"attempt {data.get('number')}: {data.get('note') or 'trying'}"
-        case _:
-            return event.kind.replace("_", " ")
+class _Narrator:
+    """Turns events into progress in words: where the run is, and what it does there."""
+
+    def __init__(self) -> None:
+        self._stage = "baseline"
+
+    def __call__(self, event: Event) -> str:
+        data = event.data
+        match event.kind:
+            case "attempt_started":
+                self._stage = f"attempt {data['number']}"
+                return f"{self._stage}: {data.get('note') or 'applying edits'}"
+            case "tests_progress":
+                return f"{self._stage}: {_tests_text(data['done'], data['total'])}"
+            case "search_progress":
+                return f"search: {data['tried']} candidates tried, {data['plausible']} plausible"
+            case _:
+                return f"{self._stage}: {event.kind.replace('_', ' ')}"
 
 
 def _tests_text(done: object, total: object) -> str:
