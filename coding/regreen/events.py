@@ -6,6 +6,7 @@ Anything that wants to follow a run (terminal, MCP progress, statistics) subscri
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ class Event:
 
 Subscriber: TypeAlias = Callable[[Event], None]
 
+_log = logging.getLogger(__name__)
 _NOT_LOGGED: frozenset[str] = frozenset({"tests_progress", "search_progress"})
 
 
@@ -61,9 +63,17 @@ class EventLog:
             self._seq += 1
             event = Event(self._seq, self._clock(), self.run_id, kind, fields)
             if self._path is not None and kind not in _NOT_LOGGED:
-                line = json.dumps(self._redact.deep(event.as_json()), ensure_ascii=False, separators=(",", ":"))
-                with self._path.open("a", encoding="utf-8") as f:
-                    f.write(line + "\n")
+                self._append(self._path, event)
         for subscriber in self._subscribers:
             subscriber(event)
         return event
+
+    def _append(self, path: Path, event: Event) -> None:
+        """Append one line. A diary that cannot be written must not change how a run ends: it is said, and goes on."""
+        line = json.dumps(self._redact.deep(event.as_json()), ensure_ascii=False, separators=(",", ":"))
+        try:
+            # A file name that is not UTF-8 is carried as lone surrogates; as JSON escapes they can be written.
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as f:
+                f.write(line + "\n")
+        except OSError as e:
+            _log.warning("%s: %s", path, e)

@@ -82,8 +82,8 @@ def load_settings(
             raise ConfigError("config_refused", f"{name} is {chosen[name]!r}", f"use one of: {', '.join(allowed)}")
     limits = Limits(**{k: file[k] for k in ("max_attempts", "budget_s", "test_timeout_s") if k in file})
     return Settings(
-        state_dir=Path(environ.get("REGREEN_STATE_DIR") or dirs.user_state_path),
-        cache_dir=Path(environ.get("REGREEN_CACHE_DIR") or dirs.user_cache_path),
+        state_dir=_folder(environ, "REGREEN_STATE_DIR", dirs.user_state_path),
+        cache_dir=_folder(environ, "REGREEN_CACHE_DIR", dirs.user_cache_path),
         environ=dict(environ),
         roots=tuple(r.resolve() for r in roots),
         mode=cast("Mode", chosen["mode"]),
@@ -91,6 +91,14 @@ def load_settings(
         python=chosen["python"],
         limits=limits,
     )
+
+
+def _folder(environ: Mapping[str, str], name: str, default: Path) -> Path:
+    folder = Path(environ.get(name) or default)
+    if not folder.is_absolute():
+        raise ConfigError("config_refused", f"{name} is {str(folder)!r}, which depends on the working directory",
+                          "give an absolute path")  # fmt: skip
+    return folder
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -51,10 +51,19 @@ CREATE TABLE snapshot_blobs (
     PRIMARY KEY (snapshot, sha));
 CREATE TABLE marks (
     snapshot TEXT PRIMARY KEY REFERENCES snapshots (id) ON DELETE CASCADE, created REAL NOT NULL,
-    state TEXT NOT NULL, delta BLOB NOT NULL);
+    state TEXT NOT NULL, delta BLOB NOT NULL, alive REAL NOT NULL DEFAULT 0);
 CREATE TABLE side_effects (
     snapshot TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE, seq INTEGER NOT NULL, path BLOB NOT NULL,
-    before BLOB NOT NULL, source TEXT NOT NULL, after_sha TEXT NOT NULL, PRIMARY KEY (snapshot, seq));
+    before BLOB NOT NULL, source TEXT NOT NULL, after_sha TEXT NOT NULL, doubt INTEGER NOT NULL,
+    PRIMARY KEY (snapshot, seq));
+CREATE TABLE written (
+    snapshot TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE, path BLOB NOT NULL,
+    whole INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (snapshot, path));
+CREATE TABLE seen_changed (
+    snapshot TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE, path BLOB NOT NULL,
+    windows INTEGER NOT NULL, PRIMARY KEY (snapshot, path));
+CREATE TABLE surroundings (
+    snapshot TEXT PRIMARY KEY REFERENCES snapshots (id) ON DELETE CASCADE, data BLOB NOT NULL);
 """
 
 

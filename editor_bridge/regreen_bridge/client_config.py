@@ -1,7 +1,8 @@
 """`regreen setup CLIENT`: the entry that makes an MCP client start our server, printed, written or removed.
 
 Clients start servers with hardly any environment, so the entry holds absolute paths and a PATH on which git is found.
-The client's file is replaced in one step, after a backup; a file that is not understood is left alone.
+The client's file is replaced in one step, after a backup that overwrites none; a file that is not understood is left
+alone.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from regreen.errors import ConfigError, EnvironmentFault
@@ -19,6 +21,7 @@ from regreen_bridge import clients, documents
 
 SERVER_NAME = "regreen"
 _PLAIN_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
+_FOLDERS = ("REGREEN_STATE_DIR", "REGREEN_CACHE_DIR")  # trust is kept there: the server must look in the same place
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,13 @@ def remove(request: SetupRequest) -> SetupReport:
 
 
 def entry(request: SetupRequest) -> dict[str, Json]:
-    """The server's entry: an absolute command, what it serves, and the PATH it needs."""
+    """The server's entry: an absolute command, what it serves, the PATH it needs, the folders that regreen keeps."""
     command, *arguments = _command(request.python)
     arguments += ["serve", *(part for root in request.roots for part in ("--root", str(root)))]
     if request.mode:
         arguments += ["--mode", request.mode]
-    return {"command": command, "args": [*arguments], "env": {"PATH": _search_path(request.environ)}}
+    folders = {name: str(Path(request.environ[name]).absolute()) for name in _FOLDERS if request.environ.get(name)}
+    return {"command": command, "args": [*arguments], "env": {"PATH": _search_path(request.environ), **folders}}
 
 
 def _command(python: Path) -> list[str]:
@@ -138,8 +142,8 @@ def _replace(file: Path, before: str | None, after: str, stamp: str) -> str:
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        backup = _copy(file, stamp) if before is not None else ""
-        temporary.write_text(after, "utf-8")
+        backup = _back_up(file, stamp) if before is not None else ""
+        _create(temporary, after.encode("utf-8"), 0o666 if before is None else 0o600)
         if before is not None:
             shutil.copymode(file, temporary)
         temporary.replace(file)
@@ -149,7 +153,27 @@ def _replace(file: Path, before: str | None, after: str, stamp: str) -> str:
     return backup
 
 
-def _copy(file: Path, stamp: str) -> str:
-    backup = file.with_name(f"{file.name}.{stamp}.bak")
-    shutil.copy2(file, backup)
-    return str(backup)
+def _back_up(file: Path, stamp: str) -> str:
+    """Copy the file to a name that nothing has yet: an earlier backup may be all that is left of something."""
+    data = file.read_bytes()
+    for backup in _backup_names(file, stamp):
+        try:
+            _create(backup, data, 0o600)
+        except FileExistsError:
+            continue
+        shutil.copystat(file, backup)
+        return str(backup)
+    raise AssertionError("the names never end")
+
+
+def _backup_names(file: Path, stamp: str) -> Iterator[Path]:
+    yield file.with_name(f"{file.name}.{stamp}.bak")
+    yield from (file.with_name(f"{file.name}.{stamp}-{n}.bak") for n in count(2))
+
+
+def _create(file: Path, data: bytes, mode: int) -> None:
+    """Write a file that is not there yet; it may hold secrets, so nobody else ever reads it with a wider mode."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as f:
+        f.write(data)
+        f.flush()
+        os.fsync(f.fileno())

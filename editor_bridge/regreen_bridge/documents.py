@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ def with_entry(text: str, key: str, name: str, entry: Entry, *, where: str) -> s
     servers = _servers(document, key, where)
     if servers.get(name) == entry:
         return text
-    return _dump({**document, key: {**servers, name: dict(entry)}})
+    return _dump({**document, key: {**servers, name: dict(entry)}}, text)
 
 
 def without_entry(text: str, key: str, name: str, *, where: str) -> str:
@@ -27,7 +28,7 @@ def without_entry(text: str, key: str, name: str, *, where: str) -> str:
     servers = _servers(document, key, where)
     if name not in servers:
         return text
-    return _dump({**document, key: {k: v for k, v in servers.items() if k != name}})
+    return _dump({**document, key: {k: v for k, v in servers.items() if k != name}}, text)
 
 
 def difference(before: str, after: str, name: str) -> str:
@@ -66,5 +67,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _dump(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+def _dump(document: Mapping[str, Any], like: str) -> str:
+    """The document's text, indented as the text it replaces where that can be told, and ended as it was."""
+    indent = re.search(r"^[ \t]+(?=\S)", like, re.MULTILINE)
+    end = "" if like.strip() and not like.endswith("\n") else "\n"
+    return json.dumps(document, indent=indent[0] if indent else 2, ensure_ascii=False) + end

@@ -81,3 +81,8 @@ def test_a_run_that_hangs_in_one_test_is_judged_by_the_others() -> None:
     assert judge(best, standing(target, half), half) is AttemptState.IMPROVED
     assert judge(best, standing(target, before), before) is AttemptState.TIMEOUT
     assert judge(best, standing(target, all_but_one), all_but_one) is not AttemptState.PASSED
+
+
+def test_a_red_exit_without_a_failing_test_is_never_green() -> None:
+    green: dict[str, CaseOutcome] = {"t::a": "passed", "t::b": "passed", "t::c": "passed", "t::d": "passed"}
+    assert state(green, SuiteStatus.FAILED) is not AttemptState.PASSED

@@ -105,12 +105,63 @@ def test_no_descendant_survives_when_we_are_killed_and_our_private_folder_goes_t
     assert until(lambda: not scrap.exists())
 
 
-def test_child_that_kills_its_supervisor_dies_with_it(tmp_path):
+# as hostile, with no descriptor left, and one of them with an empty environment but for its parent
+HIDDEN = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.closerange(0, 256)
+        if os.fork() == 0:
+            os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(60)", sys.argv[1]], {})
+        open(sys.argv[1], "w").close()
+        os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(60)", sys.argv[1]])
+    os._exit(0)
+while not os.path.exists(sys.argv[1]): time.sleep(0.01)
+supervisor = os.getppid()
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "os.kill(supervisor, 9); time.sleep(60)",
+        "os.kill(supervisor, 9); os._exit(0)",
+        "import ctypes; ctypes.CDLL(None).prctl(1, 0, 0, 0, 0); os.kill(supervisor, 9); time.sleep(60)",
+    ],
+)
+def test_no_descendant_survives_when_the_child_kills_its_supervisor(how, tmp_path):
     mark = str(tmp_path / "mark")
-    code = "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"
-    done = run(python(code, tmp_path, mark), cancel=Cancel())
-    assert done.returncode is None
-    assert until(lambda: not carrying(mark))
+    done = run(python(HIDDEN + how, tmp_path, mark), cancel=Cancel())
+    assert Path(mark).exists()
+    assert done.unsupervised
+    assert (done.returncode, done.signal) == (None, 0)
+    assert done.duration_s < 10
+    assert carrying(mark) == []
+
+
+def test_no_descendant_survives_when_the_supervisor_is_killed_under_a_child_that_is_talked_to(tmp_path):
+    mark = str(tmp_path / "mark")
+    code = HIDDEN + "os.write(int(sys.argv[2]), b'ready'); time.sleep(60)"
+    child = spawn(python(code, tmp_path, mark, CHANNEL), cancel=Cancel())
+    assert child.channel.recv(5) == b"ready"
+    supervisors = [p for p in children_of(os.getpid()) if children_of(p)]
+    assert len(supervisors) == 1
+    os.kill(supervisors[0], signal.SIGKILL)
+    assert child.wait(10).unsupervised
+    assert carrying(mark) == []
+    child.kill()
+
+
+def test_processes_of_another_run_are_not_touched_when_a_supervisor_is_killed(tmp_path):
+    mark = str(tmp_path / "other")
+    other = spawn(python("import os, sys, time; os.write(int(sys.argv[2]), b'ready'); time.sleep(60)", tmp_path, mark,
+                         CHANNEL), cancel=Cancel())  # fmt: skip
+    assert other.channel.recv(5) == b"ready"
+    done = run(python("import os; os.kill(os.getppid(), 9)", tmp_path), cancel=Cancel())
+    assert done.unsupervised
+    assert carrying(mark) != []
+    assert not other.kill().unsupervised
 
 
 def test_flood_of_output_is_counted_and_cut_and_bounds_memory(tmp_path):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from support.attributing import Watched as Bench
 from support.gitrepos import differences, git, make_repo, whole_state, write
-from support.snapshotting import Bench
 
 from regreen.snapshots import SideEffects
 
@@ -256,20 +255,6 @@ def test_large_files_are_not_read_and_their_loss_is_reported(bench: Bench) -> No
     assert {c.path for c in report.conflicts} == {"disk.img", "mine.env", "huge.bin"}
     assert all("left as it is" in c.reason for c in report.conflicts)
     assert (bench.root / "huge.bin").exists()
-
-
-def test_file_turned_into_a_folder_is_reported_not_destroyed(bench: Bench) -> None:
-    snapshot = bench.start()
-
-    def tests() -> None:
-        (bench.root / "new.txt").unlink()
-        write(bench.root / "new.txt" / "inner", "x")
-        os.mkfifo(bench.root / "pipe")
-
-    bench.run_tests(snapshot, tests)
-    report = bench.snapshots.restore_run("run-1", snapshot)
-    assert "pipe" in {c.path for c in report.conflicts}
-    assert stat.S_ISFIFO((bench.root / "pipe").lstat().st_mode)
 
 
 def test_link_made_by_tests_is_removed_without_touching_what_it_points_to(bench: Bench, tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ with Bench(beside, root) as bench:
     for name in ("staged.txt", "new.txt", "secret.env", "clean.py", "report/r.xml", "calc.py"):
         write(root / name, "by tests\\n")
     (root / "gone.py").unlink()
+    seen = ["staged.txt", "new.txt", "secret.env", "clean.py", "report", "calc.py", "gone.py"]
+    bench.snapshots.note_written(snapshot, seen)
     die("tests")
     bench.snapshots.side_effects(snapshot, mark)
     die("attributed")
@@ -137,10 +139,54 @@ def test_what_was_changed_long_after_a_crash_in_a_test_run_is_not_the_tests_doin
     hour = time.time() - 3600
     with Bench(tmp_path, root) as bench:
         with bench.store.transaction() as db:
-            db.execute("UPDATE marks SET created = ?", (hour,))
+            db.execute("UPDATE marks SET created = ?, alive = ?", (hour, hour))
         bench.snapshots.recover()
     assert (root / "new.txt").read_text() == "by tests\n"
     assert (root / "gone.py").exists()
+
+
+def test_crash_leaves_what_nothing_shows_to_be_the_tests_doing(tmp_path: Path) -> None:
+    root = make(tmp_path)
+    with Bench(tmp_path, root) as bench:
+        snapshot = bench.start()
+        bench.snapshots.mark(snapshot)
+        for name in ("staged.txt", "calc.py", "fresh.txt", "log"):
+            write(root / name, "somebody\n")
+        bench.snapshots.note_written(snapshot, ["log"])
+    with Bench(tmp_path, root) as bench:
+        report = bench.snapshots.recovered()["run-1"]
+        kept = bench.store.rows("SELECT label FROM transactions ORDER BY rowid DESC")[0]["label"]
+    assert (report.deleted, {c.path for c in report.conflicts}) == (("log",), {"staged.txt", "calc.py", "fresh.txt"})
+    assert (root / "staged.txt").read_text() == "somebody\n"
+    assert snapshot.id in kept
+
+
+def test_file_that_tests_wrote_and_the_user_saved_after_the_crash_stays(tmp_path: Path) -> None:
+    root = make(tmp_path)
+    with Bench(tmp_path, root) as bench:
+        snapshot = bench.start()
+        bench.run_tests(snapshot, lambda: write(root / "new.txt", "tests\n"))
+        bench.snapshots.note_written(snapshot, ["new.txt"])
+        bench.snapshots.mark(snapshot)
+        write(root / "new.txt", "user\n")
+        with bench.store.transaction() as db:
+            db.execute("UPDATE marks SET created = 1")
+    with Bench(tmp_path, root) as bench:
+        report = bench.snapshots.recovered()["run-1"]
+    assert [(c.path, "last sign of life" in c.reason) for c in report.conflicts] == [("new.txt", True)]
+    assert (root / "new.txt").read_text() == "user\n"
+
+
+def test_crash_in_the_second_of_two_runs_counts_as_no_run_for_what_recurs(tmp_path: Path) -> None:
+    root = make(tmp_path)
+    with Bench(tmp_path, root) as bench:
+        snapshot = bench.start()
+        bench.run_tests(snapshot, lambda: write(root / "new.txt", "1\n"))
+        bench.snapshots.mark(snapshot)
+        write(root / "new.txt", "2\n")
+    with Bench(tmp_path, root) as bench:
+        assert [c.path for c in bench.snapshots.recovered()["run-1"].conflicts] == ["new.txt"]
+    assert (root / "new.txt").read_text() == "2\n"
 
 
 def test_finished_run_that_kept_its_fix_is_only_released(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.attributing import Watched as Bench
 from support.gitrepos import differences, git, make_repo, whole_state, write
-from support.snapshotting import Bench
 
 FILES: dict[str, str | bytes] = {"a.py": "a\n", "sub/b.py": "b\n", ".gitignore": "*.env\n"}
 
@@ -153,7 +153,7 @@ def test_file_whose_copy_is_lost_is_a_conflict_and_not_a_guess(tmp_path: Path) -
             if path.is_file():
                 path.unlink()
         report = bench.snapshots.restore_run("run-1", snapshot)
-    assert [(c.path, "no copy" in c.reason) for c in report.conflicts] == [("a.py", True)]
+    assert [(c.path, "no copy" in c.reason) for c in report.conflicts] == [("a.py", True), (".git", False)]
     assert (root / "a.py").read_text() == "tests\n"
 
 

@@ -188,7 +188,67 @@ def test_session_that_stops_itself_with_status_zero_is_not_green(tmp_path):
 def test_exit_status_that_no_test_explains_is_not_green(tmp_path):
     hook = "def pytest_sessionfinish(session): session.exitstatus = 1\n"
     root = project(tmp_path, {"test_a.py": "def test_a(): pass\n", "conftest.py": hook})
-    assert run_tests(root).status is SuiteStatus.FAILED
+    report = run_tests(root)
+    assert report.status is SuiteStatus.FAILED
+    assert not report.green
+    assert report.failing == frozenset()
+    assert report.outcomes == {"test_a.py::test_a": "passed"}
+    assert "exit status 1 although no test failed" in report.message
+
+
+@pytest.mark.parametrize("status", [2, 3, 5, 9])
+def test_message_names_an_exit_status_that_the_project_made_up(status, tmp_path):
+    hook = (
+        f"def pytest_sessionfinish(session): session.exitstatus = {status}\n"
+        "def pytest_terminal_summary(terminalreporter): terminalreporter.write_line('coverage 12% is under 90%')\n"
+    )
+    root = project(tmp_path, {"test_a.py": "def test_a(): pass\n", "conftest.py": hook})
+    report = run_tests(root)
+    assert (report.status, report.green, report.failing) == (SuiteStatus.FAILED, False, frozenset())
+    assert f"exit status {status} although no test failed" in report.message
+    assert "coverage 12% is under 90%" in report.message
+
+
+KILLS_SUPERVISOR = """
+import os, sys, time
+
+def daemon(mark):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.closerange(0, 256)
+        os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(60)", mark])
+    os.wait()
+
+def test_first(): pass
+def test_kills():
+    daemon({mark!r})
+    os.kill(os.getppid(), 9)
+    time.sleep(60)
+def test_last(): pass
+"""
+
+
+def test_daemon_of_a_test_that_kills_the_supervisor_is_ended_and_the_run_is_a_crash(tmp_path):
+    mark = f"daemon of {tmp_path}"
+    root = project(tmp_path, {"test_a.py": KILLS_SUPERVISOR.replace("{mark!r}", repr(mark))})
+    report = run_tests(root, isolate=True)
+    assert carrying(mark) == []
+    assert report.status is SuiteStatus.CRASHED
+    assert "the supervisor of the tests was killed" in report.message
+    assert any("the supervisor of the tests was killed" in n for n in report.notes)
+    assert report.outcomes == {"test_a.py::test_first": "passed", "test_a.py::test_kills": "failed",
+                               "test_a.py::test_last": "passed"}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["pytest_unconfigure()", "pytest_sessionstart()"])
+def test_run_whose_supervisor_is_killed_outside_of_a_test_is_a_crash(where, tmp_path):
+    hook = f"import os\ndef {where}: os.kill(os.getppid(), 9)\n"
+    root = project(tmp_path, {"test_a.py": "def test_a(): pass\n", "conftest.py": hook})
+    report = run_tests(root)
+    assert report.status is SuiteStatus.CRASHED
+    assert "the supervisor of the tests was killed" in report.message
 
 
 def test_process_that_dies_after_the_session_is_not_green(tmp_path):

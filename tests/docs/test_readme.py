@@ -3,12 +3,12 @@
 import json
 import re
 import shlex
-import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from support.cli import Shell
-from support.gitrepos import git
+from support.cli import Done, Shell
+from support.gitrepos import ENVIRON
 
 from regreen.cli import parser
 from regreen_bridge import client_config, clients
@@ -43,7 +43,8 @@ def test_make_targets_exist():
 
 def test_configuration_to_paste_has_the_shape_that_setup_writes(tmp_path):
     pasted = next(json.loads(body) for language, body in BLOCKS if language == "json")
-    made = json.loads(Shell(tmp_path, tmp_path).run("setup", "claude-desktop", "--root", ".", "--print").out)
+    (tmp_path / "shop").mkdir()
+    made = json.loads(Shell(tmp_path, tmp_path / "shop").run("setup", "claude-desktop", "--root", ".", "--print").out)
     key, name = clients.find("claude-desktop").key, client_config.SERVER_NAME
     assert list(pasted) == list(made) == [key]
     assert list(pasted[key]) == list(made[key]) == [name]
@@ -55,15 +56,23 @@ def test_configuration_to_paste_has_the_shape_that_setup_writes(tmp_path):
 def test_run_that_is_shown_is_a_real_one(tmp_path):
     example, shown = re.findall(r"<!-- run: (\w+) -->\n```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)[0]
     repo = tmp_path / example
-    shutil.copytree(ROOT / "examples" / example, repo, ignore=shutil.ignore_patterns("__pycache__"))
-    git(repo, "init", "-q")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "start")
+    typed = [line.removeprefix("$ ") for line in shown.splitlines() if line.startswith("$ ")]
+    making = [line for line in typed if not line.startswith("regreen ")]
+    assert typed[: len(making)] == making and f"/tmp/{example}" in making[0]
+    for line in making:
+        where = ROOT if line == making[0] else repo
+        line = line.replace(f"/tmp/{example}", str(repo))
+        subprocess.run(["sh", "-c", line], cwd=where, env=ENVIRON, check=True)
     shell = Shell(tmp_path, repo)
-    typed = [line.removeprefix("$ regreen ") for line in shown.splitlines() if line.startswith("$ ")]
-    assert typed
-    real = "".join(f"$ regreen {line}\n{shell.run(*shlex.split(line)).out}\n" for line in typed)
+    real = "".join(f"$ {line}\n" for line in making)
+    real += "".join(f"$ {line}\n{on_screen(shell.run(*shlex.split(line)[1:]))}\n" for line in typed[len(making) :])
     assert without_accidents(real) == without_accidents(shown)
+
+
+def on_screen(done: Done) -> str:
+    """What a person sees at a terminal: there, the lines that are for logs are not written."""
+    told = (line for line in done.err.splitlines(keepends=True) if not line.startswith("regreen: "))
+    return "".join(told) + done.out
 
 
 def without_accidents(text: str) -> str:

@@ -83,6 +83,40 @@ def test_write_backs_the_old_file_up_and_shows_the_difference(request_):
     assert f"+++ {file}" in report.diff and '+    "regreen": {' in report.diff
 
 
+def test_backups_of_the_same_second_do_not_overwrite_each_other(request_):
+    given(request_, "{}")
+    reports = [act(request_) for act in (client_config.write, client_config.remove, client_config.write)]
+    assert [json.loads(Path(r.backup).read_text("utf-8")).keys() for r in reports] == [
+        set(),
+        {"mcpServers"},
+        {"mcpServers"},
+    ]
+    assert len({r.backup for r in reports}) == 3 and not reports[2].backup.endswith("stamp.bak")
+
+
+def test_backup_is_readable_by_no_more_people_than_the_file(request_):
+    given(request_, "{}").chmod(0o600)
+    assert stat.S_IMODE(Path(client_config.write(request_).backup).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("indent, end", [(4, "\n"), ("\t", ""), (2, "\n")])
+def test_indentation_and_end_of_the_file_are_kept(request_, indent, end):
+    text = json.dumps(FOREIGN, indent=indent, ensure_ascii=False) + end
+    file = given(request_, text)
+    client_config.write(request_)
+    assert file.read_text("utf-8") == json.dumps(json.loads(file.read_text("utf-8")), indent=indent,
+                                                 ensure_ascii=False) + end  # fmt: skip
+    client_config.remove(request_)
+    assert file.read_text("utf-8") == text
+
+
+def test_state_and_cache_folders_are_handed_on_as_absolute_paths(request_):
+    environ = {**request_.environ, "REGREEN_STATE_DIR": "/var/s", "REGREEN_CACHE_DIR": "c"}
+    env = client_config.entry(changed(request_, environ=environ))["env"]
+    assert (env["REGREEN_STATE_DIR"], env["REGREEN_CACHE_DIR"]) == ("/var/s", str(Path.cwd() / "c"))
+    assert list(client_config.entry(request_)["env"]) == ["PATH"]
+
+
 def test_writing_twice_changes_nothing_the_second_time(request_):
     client_config.write(request_)
     before = config_file(request_).stat().st_mtime_ns

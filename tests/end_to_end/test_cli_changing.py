@@ -88,3 +88,30 @@ def test_modes_that_do_not_let_edits_pass(shell, mode, kind):
 
 def test_plan_mode_still_shows_what_would_change(shell):
     assert shell.run("edit", "-", "--mode", "plan", "--dry-run", stdin=BLOCK).code == 0
+
+
+def test_restore_alone_lists_what_can_be_put_back_newest_first(shell):
+    assert "nothing" in shell.run("restore").out
+    first = shell.run("edit", "-", "--json", stdin=BLOCK).document["transaction"]
+    second = shell.run("edit", "-", "--json", stdin=BLOCK.replace("a.py", "b.py").replace("x =", "z =")).document
+    listed = shell.run("restore", "--json").document["restorable"]
+    assert [(r["id"], r["what"], r["files"]) for r in listed] == [
+        (second["transaction"], "edit", ["b.py"]),
+        (first, "edit", ["a.py"]),
+    ]
+    done = shell.run("restore")
+    assert done.code == 0 and done.out.splitlines()[0].startswith(second["transaction"])
+
+
+def test_restore_lists_no_edit_that_was_taken_back_but_the_taking_back(shell):
+    transaction = shell.run("edit", "-", "--json", stdin=BLOCK).document["transaction"]
+    back = shell.run("undo", "--json").document["transaction"]
+    assert [r["id"] for r in shell.run("restore", "--json").document["restorable"]] == [back]
+    shell.run("restore", back)
+    assert transaction in shell.run("restore").out
+
+
+def test_missing_git_is_named_as_the_cause(shell):
+    done = shell.run("changes", "--json", extra={"PATH": "/nonexistent"})
+    assert (done.code, done.document["error"]["kind"]) == (3, "environment")
+    assert "git" in done.document["error"]["message"] and "PATH" in done.document["error"]["message"]

@@ -1,6 +1,7 @@
 """`regreen fix` and `regreen test`, typed: what ends green stays, everything else is put back, an interrupt too."""
 
 import json
+import re
 import signal
 from typing import Any
 
@@ -31,6 +32,14 @@ def test_hangs():
     pathlib.Path(os.environ["HOME"], "started").touch()
     pathlib.Path("made_by_test.txt").write_text("x")
     while True:
+        time.sleep(0.05)
+"""
+HANGING_ONCE_EDITED = """import os, pathlib, time
+
+
+def test_hangs():
+    while "*" in pathlib.Path("shop.py").read_text():
+        pathlib.Path(os.environ["HOME"], "started").touch()
         time.sleep(0.05)
 """
 
@@ -87,7 +96,10 @@ def test_fix_as_json_is_one_document_and_its_job_can_be_restored(shell):
     assert (done.code, done.document["state"]) == (0, "done")
     assert (outcome["reason"], outcome["fixed"], outcome["verified"]) == ("fixed", True, True)
     assert outcome["fixed_tests"] == ["test_shop.py::test_total"]
+    listed = shell.run("restore", "--json").document["restorable"]
+    assert [(r["id"], r["what"], r["files"]) for r in listed] == [(done.document["job_id"], "fix: fixed", ["shop.py"])]
     assert shell.run("restore", done.document["job_id"]).code == 0
+    assert shell.run("restore", "--json").document["restorable"] == []
     assert (shell.cwd / "shop.py").read_text() == CODE
 
 
@@ -101,12 +113,41 @@ def test_fix_that_fails_puts_everything_back_and_ci_logs_plain_lines(shell):
     assert whole_state(shell.cwd) == before
 
 
+def test_log_of_a_fix_shows_each_stage_in_a_plain_line(shell):
+    lines = shell.run("fix", "--script", script(shell, WRONG, RIGHT)).err.splitlines()
+    said = [line for line in lines if line.startswith("regreen: ")]
+    assert said[:2] == ["regreen: baseline: running the tests", "regreen: baseline done: 1 failing"]
+    assert [line.split(": ")[1] for line in said[2:]] == ["attempt 1", "attempt 2"]
+    assert "1 failing test:" in lines
+
+
+def test_json_has_nothing_but_its_document(shell):
+    assert shell.run("fix", "--script", script(shell, RIGHT), "--json").err == ""
+
+
+def test_killed_run_is_put_back_by_the_next_command_which_says_so(shell):
+    (shell.cwd / "test_hang.py").write_text(HANGING_ONCE_EDITED)
+    before = whole_state(shell.cwd)
+    with shell.started("fix", "--script", script(shell, WRONG)) as process:
+        until((shell.base / "home" / "started").exists, "the edited code is being tested", limit_s=60)
+        process.kill()
+        process.communicate(timeout=60)
+    until(lambda: not processes_with(str(shell.base)), "no process is left")
+    done = shell.run("skeleton", "--json")
+    assert done.document["files"]
+    assert re.search(r"^job-[0-9a-f]+ had been killed; put back: shop.py$", done.err, re.MULTILINE)
+    assert whole_state(shell.cwd) == before
+    assert shell.run("skeleton").err == ""
+
+
 def test_nothing_to_fix_is_status_0(shell):
     done = shell.run("fix", "--tests", "test_shop.py::test_no_shipping", "--json")
     assert (done.code, done.document["outcome"]["reason"]) == (0, "already_green")
 
 
 def test_paths_limit_what_may_be_edited(shell):
+    (shell.cwd / "other").mkdir()
+    (shell.cwd / "other" / "a.py").write_text("x = 1\n")
     before = whole_state(shell.cwd)
     done = shell.run("fix", "--script", script(shell, RIGHT), "--paths", "other/*.py", "--json")
     assert done.code in (1, 5) and not done.document["outcome"]["fixed"]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from support.cli import Shell
@@ -137,3 +138,37 @@ def test_path_and_repo_that_disagree_are_refused(tmp_path):
         (tmp_path / name).mkdir()
     done = Shell(tmp_path, tmp_path).run("fix", "a", "--repo", "b", "--json")
     assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")
+
+
+def test_unknown_option_is_answered_with_the_commands_own_help():
+    with pytest.raises(UsageError) as e:
+        parser.build().parse_args(["test", "--frob"])
+    assert "--frob" in e.value.message and e.value.hint == "see `regreen test --help`"
+
+
+def test_names_in_descriptions_stay_as_they_are_written(tmp_path):
+    shell = Shell(tmp_path, tmp_path)
+    assert "The MCP server" in shell.run("serve", "--help").out
+    assert "What differs from HEAD" in shell.run("changes", "--help").out
+
+
+def test_config_alone_shows(tmp_path):
+    assert "mode = accept-edits" in Shell(tmp_path, tmp_path).run("config").out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("args", [("config", "show"), ("config", "--json"), ("--help",), ("fly", "--json")])
+def test_result_that_cannot_be_written_is_a_clear_error(tmp_path, args):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "regreen", *args], cwd=tmp_path, text=True, stdout=full,
+                              env=Shell(tmp_path, tmp_path).environ, stderr=subprocess.PIPE)  # fmt: skip
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_messages_that_cannot_be_written_stop_nothing(tmp_path):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "regreen", "fly"], cwd=tmp_path, stderr=full,
+                              env=Shell(tmp_path, tmp_path).environ)  # fmt: skip
+    assert done.returncode == 2

@@ -43,3 +43,21 @@ def test_ask_mode_asks_and_only_a_yes_is_a_yes(shell, word, code, text):
     assert "[y/N]" in done.out
     assert done.code == code
     assert (shell.cwd / "a.py").read_text() == text
+
+
+def test_ask_mode_shows_the_change_before_it_asks_and_after_a_no_only_that_nothing_was_written(shell):
+    asked, _, after = shell.on_terminal("edit", "../answer.md", "--mode", "ask", types="n\n").out.partition("[y/N]")
+    assert "+x = 2" in asked
+    assert "nothing was written" in after and "hint" not in after and "regreen:" not in after
+
+
+def test_ask_mode_after_a_yes_says_how_to_undo(shell):
+    asked, _, after = shell.on_terminal("edit", "../answer.md", "--mode", "ask", types="y\n").out.partition("[y/N]")
+    assert "+x = 2" in asked and "+x = 2" not in after
+    assert "applied as txn-" in after
+
+
+def test_ask_mode_does_not_ask_about_what_does_not_apply(shell):
+    (shell.cwd / "a.py").write_text("y = 1\n")
+    done = shell.on_terminal("edit", "../answer.md", "--mode", "ask")
+    assert done.code == 1 and "[y/N]" not in done.out and "no_match" in done.out

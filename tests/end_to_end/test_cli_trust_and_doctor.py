@@ -81,6 +81,46 @@ def test_printed_configuration_writes_nothing_and_starts_the_server_with_hardly_
         assert not server.noise
 
 
+def test_setup_says_that_it_trusts_and_remove_ends_just_that(shell, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "old").mkdir()
+    shell.run("trust", str(tmp_path / "mine"))
+    shell.run("setup", "claude-desktop", "--root", str(tmp_path / "old"))
+    done = shell.run("setup", "claude-desktop", "--root", ".", "--root", str(tmp_path / "mine"))
+    assert f"trusted: {shell.cwd}" in done.out and f"regreen trust {shell.cwd} --remove" in done.out
+    assert f"no longer trusted: {tmp_path / 'old'}" in done.out
+    done = shell.run("setup", "claude-desktop", "--remove")
+    assert f"no longer trusted: {shell.cwd}" in done.out
+    assert shell.run("trust", "--list", "--json").document["trusted"] == [str(tmp_path / "mine")]
+
+
+def test_setup_that_prints_and_removes_is_a_usage_error_and_writes_nothing(shell):
+    shell.run("setup", "claude-desktop")
+    file = shell.base / "home" / ".config" / "Claude" / "claude_desktop_config.json"
+    before = file.read_bytes()
+    done = shell.run("setup", "claude-desktop", "--print", "--remove", "--json")
+    assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", [("setup", "claude-desktop", "--root"), ("trust",)])
+@pytest.mark.parametrize("folder", ["/", "home", "."])
+def test_folders_that_hold_everything_are_not_trusted(tmp_path, command, folder):
+    shell = Shell(tmp_path, tmp_path)
+    (tmp_path / "home").mkdir()
+    done = shell.run(*command, folder, "--json")
+    assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")
+    assert done.document["error"]["hint"]
+    assert shell.run("trust", "--list", "--json").document["trusted"] == []
+
+
+def test_setup_without_root_wants_a_git_work_tree(tmp_path):
+    (tmp_path / "plain").mkdir()
+    done = Shell(tmp_path, tmp_path / "plain").run("setup", "claude-desktop", "--json")
+    assert (done.code, done.document["error"]["kind"]) == (2, "not_found")
+    assert "--root" in done.document["error"]["hint"]
+
+
 def test_unknown_client_is_a_usage_error(shell):
     done = shell.run("setup", "notepad", "--root", ".", "--json")
     assert done.code == 2 and "claude-desktop" in done.document["error"]["hint"]

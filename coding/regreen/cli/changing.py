@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from regreen.cli.calls import call
-from regreen.cli.engine import opened
+from regreen.cli.engine import opened, somebody_answers
+from regreen.cli.exit_codes import INTERRUPTED, OK, REFUSED
 from regreen.cli.invocation import Answer, Invocation, answer
-from regreen.errors import UsageError
+from regreen.cli.lines import Line
+from regreen.cli.render import applied, planned
+from regreen.errors import EnvironmentFault, UsageError
+from regreen.wire import to_object
+
+if TYPE_CHECKING:
+    from regreen.session.restorable import Restorable
+
+_SHOWN_FILES = 5
 
 
 def edit(invocation: Invocation) -> Answer:
     """Apply the blocks of a response, read from a file or from standard input."""
-    text = _response(invocation.args.file, invocation.cwd)
-    return _ask(invocation, "apply_edits", {"text": text, **invocation.given("format", "dry_run")})
+    arguments = {"text": _response(invocation.args.file, invocation.cwd), **invocation.given("format", "dry_run")}
+    asks = invocation.settings().mode == "ask" and somebody_answers(invocation.screen)
+    if asks and not invocation.args.dry_run:
+        return _edit_asking(invocation, arguments)
+    return _ask(invocation, "apply_edits", arguments)
+
+
+def _edit_asking(invocation: Invocation, arguments: dict[str, object]) -> Answer:
+    """Show what would change, ask, and apply exactly that."""
+    repo, screen = invocation.repo(), invocation.screen
+    with opened(invocation, repo) as engine:
+        plan: dict[str, Any] = call(engine, screen, "apply_edits", {"repo": str(repo), **arguments, "dry_run": True})
+        if not plan.get("ok"):
+            return answer("apply_edits", plan)
+        screen.show(planned(plan))
+        done: dict[str, Any] = call(engine, screen, "apply_edits", {"repo": str(repo), "commit": plan["plan"]})
+    if done.get("error", {}).get("kind") == "needs_approval":
+        code = INTERRUPTED if screen.interrupted.is_set() else REFUSED
+        return Answer(done["error"], (Line("nothing was written"),), code)
+    made = answer("apply_edits", done)
+    return Answer(done, tuple(applied(done)), OK) if made.code == OK else made
 
 
 def changes(invocation: Invocation) -> Answer:
     """What differs from HEAD, a snapshot or a run's start."""
-    return _ask(invocation, "show_changes", {"since": invocation.args.since})
+    made = _ask(invocation, "show_changes", {"since": invocation.args.since})
+    if "error" in made.data and shutil.which("git", path=invocation.environ.get("PATH", "")) is None:
+        raise EnvironmentFault("environment", "git was not found on PATH", "install git, or put it on PATH")
+    return made
 
 
 def restore(invocation: Invocation) -> Answer:
-    """Put back what a transaction or a run changed."""
+    """Put back what a transaction or a run changed; without one, list what there is."""
+    if not invocation.args.to:
+        return _list(invocation)
     return _ask(invocation, "restore", {"to": invocation.args.to, **invocation.given("dry_run")})
 
 
@@ -36,6 +72,23 @@ def undo(invocation: Invocation) -> Answer:
             raise UsageError("not_found", f"no edit of regreen stands in {repo}", "see `regreen changes`")
         arguments = {"repo": str(repo), "to": latest, **invocation.given("dry_run")}
         return answer("restore", call(engine, invocation.screen, "restore", arguments))
+
+
+def _list(invocation: Invocation) -> Answer:
+    from regreen.session.restorable import restorable
+
+    repo = invocation.repo()
+    with opened(invocation, repo) as engine:
+        found = restorable(engine.store, engine.session(str(repo)).key)
+    lines = [_line(r) for r in found] or [Line(f"nothing of regreen's to put back in {repo}")]
+    hint = [Line("`regreen restore ID` puts one back; --dry-run shows it first", "dim")] if found else []
+    return Answer(to_object({"restorable": found}), (*lines, *hint), OK)
+
+
+def _line(found: Restorable) -> Line:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.created))
+    more = f" and {len(found.files) - _SHOWN_FILES} more" if len(found.files) > _SHOWN_FILES else ""
+    return Line(f"{found.id}  {when}  {found.what}: {', '.join(found.files[:_SHOWN_FILES])}{more}")
 
 
 def _ask(invocation: Invocation, tool: str, arguments: dict[str, object]) -> Answer:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO, cast
+from typing import cast
 
 from regreen.cli import exit_codes, parser
 from regreen.cli.invocation import Answer, Invocation
 from regreen.cli.lines import Line
-from regreen.cli.screen import Screen
+from regreen.cli.screen import Screen, drop
+from regreen.cli.wording import worded
 from regreen.errors import RegreenError, UsageError
 from regreen.settings import default_environ
 
@@ -29,8 +29,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(typed, screen)
     except BrokenPipeError:
-        _drop(sys.stdout)
+        drop(sys.stdout)
         return 128 + 13  # as a shell reports SIGPIPE
+    except OSError as e:  # of writing the result: what the commands themselves meet is told as their error
+        drop(sys.stdout)
+        _tell_error(screen, f"the result cannot be written to standard output: {e.strerror}", "")
+        return exit_codes.RED
     except KeyboardInterrupt:
         return _failed(screen, "cancelled", "interrupted", "", exit_codes.INTERRUPTED)
 
@@ -42,6 +46,7 @@ def _run(typed: Sequence[str], screen: Screen) -> int:
         handler = cast("Handler", getattr(import_module(f"regreen.cli.{module}"), name))
         answer = handler(Invocation(args, _cwd(), default_environ(), screen))
     except SystemExit as e:  # --help, --version
+        sys.stdout.flush()
         return e.code if isinstance(e.code, int) else 0
     except RegreenError as e:
         return _failed(screen, e.kind, e.message, e.hint, exit_codes.of_error(e.kind))
@@ -81,10 +86,5 @@ def _failed(screen: Screen, kind: str, message: str, hint: str, code: int) -> in
 
 
 def _tell_error(screen: Screen, message: str, hint: str) -> None:
-    screen.tell([Line(f"regreen: {message}", "bad"), *([Line(f"hint: {hint}")] if hint else [])])
-
-
-def _drop(stream: TextIO) -> None:
-    """Let the interpreter's last flush go nowhere: the reader has left."""
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
-        os.dup2(nowhere.fileno(), stream.fileno())
+    hint = worded(hint)
+    screen.tell([Line(f"regreen: {worded(message)}", "bad"), *([Line(f"hint: {hint}")] if hint else [])])

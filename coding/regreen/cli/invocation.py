@@ -6,7 +6,7 @@ The folder that a person names, or stands in, is trusted: it becomes one of `Set
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +53,26 @@ class Invocation:
             found = "a file, not a folder" if path.exists() else "not found"
             raise UsageError("not_found", f"{text}: {found}", "name an existing folder")
         return path
+
+    def inside(self, repo: Path, typed: Sequence[str]) -> list[str]:
+        """Paths, globs and test ids as typed in the working folder, made relative to the repository's root."""
+        from regreen.cli.typed import from_root
+
+        return [from_root(text, self.cwd, repo) for text in typed]
+
+    def to_trust(self, folder: Path) -> Path:
+        """The folder, if it may be trusted. Raises UsageError for one that holds the home folder, or everything."""
+        home = self._home()
+        if folder == Path(folder.anchor) or (home is not None and home.is_relative_to(folder)):
+            what = "your home folder" if folder == home else "far more than a repository"
+            raise UsageError("invalid_arguments", f"{folder} is {what}: everything in it would be trusted",
+                             "name the folder of one repository, or one that holds only repositories")  # fmt: skip
+        return folder
+
+    def tell_repo(self, repo: Path) -> None:
+        """Say which repository is worked on, where that is not the folder that a person stands in."""
+        if repo != self.cwd and not self.screen.as_json:
+            self.screen.tell([Line(f"repository: {repo}", "dim")])
 
     def settings(self, *roots: Path) -> Settings:
         """The settings in force, with `roots` trusted. Raises ConfigError."""

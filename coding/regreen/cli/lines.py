@@ -31,6 +31,11 @@ def split(text: str, style: Style = "", indent: str = "") -> Iterator[Line]:
         yield Line(indent + line, style)
 
 
+def conflict_line(path: str, reason: str) -> Line:
+    """What was not put back, and why."""
+    return Line(f"left as it is: {path}: {reason.removesuffix('; left as it is')}", "warn")
+
+
 def diff(text: str) -> Iterator[Line]:
     """A unified diff, styled by its markers."""
     for line in text.rstrip("\n").split("\n") if text else ():

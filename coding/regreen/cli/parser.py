@@ -105,7 +105,8 @@ COMMANDS: tuple[Command, ...] = (
             (_option("--since", default="HEAD", metavar="X", help="HEAD, a snapshot or a run (default: HEAD)"),)),
     Command("restore", "put back what an edit or a run changed", "regreen restore txn-5f0c9a1e2b7d --dry-run",
             "changing:restore",
-            (_option("to", metavar="TO", help="a transaction, a run or a snapshot"),
+            (_option("to", nargs="?", default="", metavar="TO",
+                     help="a run or a transaction (default: list what there is)"),
              _option("--dry-run", action="store_true", help="show what would be put back"))),
     Command("undo", "take back the latest edit", "regreen undo", "changing:undo",
             (_option("--dry-run", action="store_true", help="show what would be put back"),)),
@@ -126,7 +127,7 @@ COMMANDS: tuple[Command, ...] = (
              _option("--print", action="store_true", dest="print_only", help="print it, write nothing"),
              _option("--remove", action="store_true", help="take the entry out again"))),
     Command("config", "the settings in force", "regreen config show", "doctor:config",
-            (_option("action", choices=("show",)),)),
+            (_option("action", nargs="?", choices=("show",), default="show"),)),
 )  # fmt: skip
 
 _COMMON: tuple[Option, ...] = (
@@ -139,6 +140,13 @@ _COMMON: tuple[Option, ...] = (
 
 class _Parser(argparse.ArgumentParser):
     """argparse that raises instead of printing and leaving."""
+
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        """As argparse, except that the command itself refuses what it does not know: its own help is the hint."""
+        known, rest = super().parse_known_args(*args, **kwargs)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return known, rest
 
     def error(self, message: str) -> NoReturn:
         raise UsageError("invalid_arguments", message, f"see `{self.prog} --help`")
@@ -161,12 +169,17 @@ def build() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for command in COMMANDS:
-        sub = commands.add_parser(command.name, help=command.summary, description=command.summary.capitalize() + ".",
+        sub = commands.add_parser(command.name, help=command.summary, description=_sentence(command.summary),
                                   epilog=f"example: {command.example}", allow_abbrev=False)  # fmt: skip
         for option in (*command.options, *_COMMON):
             sub.add_argument(*option.names, **option.settings)
         sub.set_defaults(handler=command.handler)
     return parser
+
+
+def _sentence(summary: str) -> str:
+    """The summary with a capital letter and a full stop; names in it stay as they are written."""
+    return f"{summary[:1].upper()}{summary[1:]}."
 
 
 def wants_json(argv: Sequence[str]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from regreen.cli.lines import Line, diff, split
+from regreen.cli.lines import Line, conflict_line, diff, split
+from regreen.cli.wording import worded
 from regreen.wire import Json
 
 _SHOWN_FAILURES = 20
@@ -39,11 +40,11 @@ def _test(data: Data) -> Iterator[Line]:
     for failure in failures[:_SHOWN_FAILURES]:
         yield from _failure(failure)
     yield from _more(len(failures), _SHOWN_FAILURES)
-    if message := data.get("message"):
-        yield from split(message, "warn")
-    for note in data.get("notes", []):
-        yield Line(f"note: {note}", "warn")
     status = data.get("status", "")
+    if (message := data.get("message")) and status != "cancelled":  # the last line says that
+        yield from split(worded(message), "warn")
+    for note in data.get("notes", []):
+        yield Line(f"note: {worded(note)}", "warn")
     summary = ", ".join(f"{counts[k]} {k}" for k in ("failed", "errors", "passed", "skipped", "xfailed", "xpassed")
                         if counts.get(k))  # fmt: skip
     yield Line(f"{status}: {summary or 'no tests ran'} in {data.get('duration_s', 0.0):.2f} s",
@@ -96,12 +97,13 @@ def _fix(data: Data) -> Iterator[Line]:
         yield from _attempts(data.get("attempts", []))
         yield from _kept(outcome)
     for conflict in outcome.get("conflicts", []):
-        yield Line(f"left as it is: {conflict['path']}: {conflict['reason']}", "warn")
+        yield conflict_line(conflict["path"], conflict["reason"])
     for title in ("side_effects", "flaky", "pre_existing"):
         if names := evidence.get(title):
             yield Line(f"{_TITLES[title]}: {_names(names)}", "dim")
-    if outcome.get("hint") and not outcome.get("fixed"):
-        yield Line(f"hint: {outcome['hint']}")
+    hint = worded(outcome.get("hint", ""))
+    if hint and not outcome.get("fixed"):
+        yield Line(f"hint: {hint}")
     if data.get("job_id"):
         yield Line(f"run {data['job_id']}", "dim")
 
@@ -127,11 +129,17 @@ def _verdict(outcome: Data, evidence: Data) -> Iterator[Line]:
                "`regreen undo` takes it back.", "warn")  # fmt: skip
 
 
+def attempt_verdict(attempt: Data) -> str:
+    """One attempt in one line; the engine's message may begin with the state already."""
+    state, words = attempt["state"], _head(attempt.get("message") or attempt.get("note") or "")
+    said = words if words.startswith(f"{state}:") else f"{state}: {words}" if words else state
+    return f"attempt {attempt['number']}: {worded(said)}"
+
+
 def _attempts(attempts: Iterable[Data]) -> Iterator[Line]:
     shown = list(attempts)
     for attempt in shown:
-        words = attempt.get("message") or attempt.get("note") or ""
-        yield Line(f"  attempt {attempt['number']}: {attempt['state']}{f': {_head(words)}' if words else ''}")
+        yield Line(f"  {attempt_verdict(attempt)}")
     if shown and (still := shown[-1].get("still")):
         yield Line(f"  still failing: {_names(still)}")
 
@@ -143,15 +151,25 @@ def _kept(outcome: Data) -> Iterator[Line]:
         yield Line("everything is as it was before")
 
 
-def _edit(data: Data) -> Iterator[Line]:
+def planned(data: Data) -> Iterator[Line]:
+    """What edits would change."""
     for file in data.get("files", []):
         yield Line(f"{file['action']} {file['path']} (+{file['added']} -{file['removed']})", "strong")
         yield from diff(file.get("diff", ""))
+
+
+def _edit(data: Data) -> Iterator[Line]:
+    yield from planned(data)
     for edit in data.get("edits", []):
         if error := edit.get("error"):
             yield from _edit_error(edit, error)
+    yield from applied(data)
+
+
+def applied(data: Data) -> Iterator[Line]:
+    """What came of edits, without showing them."""
     for warning in data.get("warnings", []):
-        yield Line(f"warning: {warning}", "warn")
+        yield Line(f"warning: {worded(warning)}", "warn")
     if data.get("transaction"):
         yield Line(f"applied as {data['transaction']}; `regreen undo` takes it back", "good")
     elif data.get("ok"):
@@ -161,7 +179,8 @@ def _edit(data: Data) -> Iterator[Line]:
 
 
 def _edit_error(edit: Data, error: Data) -> Iterator[Line]:
-    yield Line(f"edit {edit['index']} of {edit['path'] or '?'}: {error['kind']}: {error['message']}", "bad")
+    where = f" of {edit['path']}" if edit.get("path") else ""
+    yield Line(f"edit {edit['index'] + 1}{where}: {error['kind']}: {worded(error['message'])}", "bad")
     if error.get("candidates"):
         yield Line(f"  at lines {', '.join(map(str, error['candidates']))}")
     if closest := error.get("closest"):
@@ -170,7 +189,7 @@ def _edit_error(edit: Data, error: Data) -> Iterator[Line]:
     if first := error.get("first_difference"):
         yield Line(f"  line {first['line']} is {first['found']}, SEARCH has {first['expected']}")
     if error.get("hint"):
-        yield Line(f"  hint: {error['hint']}")
+        yield Line(f"  hint: {worded(error['hint'])}")
 
 
 def _restore(data: Data) -> Iterator[Line]:
@@ -180,7 +199,7 @@ def _restore(data: Data) -> Iterator[Line]:
     for path in data.get("deleted", []):
         yield Line(f"{would}deleted {path}", "good")
     for conflict in data.get("conflicts", []):
-        yield Line(f"left as it is: {conflict['path']}: {conflict['reason']}", "warn")
+        yield conflict_line(conflict["path"], conflict["reason"])
     if not any(data.get(k) for k in ("restored", "deleted", "conflicts")):
         yield Line("nothing to put back")
     if data.get("transaction"):

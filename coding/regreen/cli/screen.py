@@ -1,11 +1,13 @@
 """Where output goes: results to stdout, progress and messages to stderr. Colour only on a terminal.
 
-A spinner is shown on a terminal when something takes over a second; with `--ci`, progress is plain lines instead.
+A spinner is shown on a terminal when something takes over a second; with `--ci`, progress is plain lines instead. Where
+stderr is no terminal, `logs` says that the stages of long work are worth a line each.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 import time
@@ -38,6 +40,7 @@ class Screen:
         self._colour_out = not plain and out.isatty()
         self.lively = not ci and not as_json and environ.get("TERM") != "dumb" and err.isatty()
         self._colour_err = not plain and err.isatty()
+        self.logs = not as_json and (ci or not err.isatty())
         self.answers = not as_json and not ci and err.isatty()
         self.interrupted = threading.Event()
         self.asks = threading.Event()
@@ -52,8 +55,11 @@ class Screen:
         _write(self._out, lines, colour=self._colour_out)
 
     def tell(self, lines: Iterable[Line]) -> None:
-        """A message, on stderr."""
-        _write(self._err, lines, colour=self._colour_err)
+        """A message, on stderr. Where nobody can take it, the command goes on all the same."""
+        try:
+            _write(self._err, lines, colour=self._colour_err)
+        except OSError:
+            drop(self._err)
 
     def progress(self) -> Progress:
         return Progress(self, self._err)
@@ -66,6 +72,12 @@ class Screen:
             yield
         finally:
             self.asks.clear()
+
+
+def drop(stream: TextIO) -> None:
+    """Let what is written from now on, and the interpreter's last flush, go nowhere: the reader has left."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def _write(stream: TextIO, lines: Iterable[Line], *, colour: bool) -> None:

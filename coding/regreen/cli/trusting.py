@@ -23,18 +23,25 @@ def trust(invocation: Invocation) -> Answer:
         # The folder may be gone by now: its trust can be taken away all the same.
         typed = args.folder and Path(os.path.realpath(invocation.cwd / Path(args.folder).expanduser()))
         return _answer(invocation, typed or invocation.repo(), "remove")
-    return _answer(invocation, invocation.repo(args.folder), "grant")
+    return _answer(invocation, invocation.to_trust(invocation.repo(args.folder)), "grant")
 
 
-def grant(settings: Settings, folders: tuple[Path, ...], how: str) -> None:
-    """Trust folders, and the repositories in them."""
+def set_by(settings: Settings, folders: tuple[Path, ...], how: str) -> tuple[str, ...]:
+    """Trust exactly these folders on behalf of `how`: what it trusted before and is not among them is withdrawn.
+
+    What somebody else trusted stays as it is. Returns the folders that were withdrawn.
+    """
     from regreen.session import trust
     from regreen.store import Store
 
     store = Store(settings.state_dir)
-    for folder in folders:
-        trust.grant(store, folder, how)
+    wanted = {str(f) for f in folders}
+    old = [r["path"] for r in store.rows("SELECT path FROM trust WHERE how = ? ORDER BY path", how)]
+    gone = tuple(path for path in old if path not in wanted and trust.withdraw(store, Path(path)))
+    for folder in wanted - set(trust.granted(store)):
+        trust.grant(store, Path(folder), how)
     store.close()
+    return gone
 
 
 def _answer(invocation: Invocation, folder: Path | None, action: str) -> Answer:

@@ -16,9 +16,18 @@ from regreen.workspace import Journal, Workspace
 
 
 class RunTests(Protocol):
-    """Runs tests cold, going on after one that crashes or hangs. An empty selection means: all."""
+    """Runs tests cold, going on after one that crashes or hangs. An empty selection means: all.
 
-    def __call__(self, selection: Sequence[str], timeout_s: float, per_test_timeout_s: float) -> SuiteReport: ...
+    `on_written` is told, while they run, the paths that the test process itself writes, makes or removes.
+    """
+
+    def __call__(
+        self,
+        selection: Sequence[str],
+        timeout_s: float,
+        per_test_timeout_s: float,
+        on_written: Callable[[Sequence[str]], None],
+    ) -> SuiteReport: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ def evidence(
     work_s: float,
     protected_files: int,
     side_effects: tuple[str, ...],
+    uncovered: int,
 ) -> Evidence:
     """The evidence of a run whose best tree gave `report`; empty where no test ever ran."""
     if report is None:
@@ -27,12 +28,16 @@ def evidence(
         duration_s=round(work_s, 3),
         protected_files=protected_files,
         side_effects=side_effects,
+        uncovered=uncovered,
         flaky=tuple(sorted(target.flaky)),
         pre_existing=tuple(sorted(target.pre_existing)),
     )
 
 
-def hint(reason: StopReason, diagnosis: str) -> str:
+def hint(reason: StopReason, diagnosis: str, *, selected: bool) -> str:
     """The next step. Where the environment is at fault, what the baseline run said of it comes first."""
-    shown = diagnosis if reason is StopReason.ENVIRONMENT else ""
-    return f"{shown} {HINTS[reason]}".strip()
+    if reason is StopReason.ENVIRONMENT and diagnosis:
+        return diagnosis.rstrip() if diagnosis.endswith(".") else diagnosis.rstrip() + "."
+    if reason is StopReason.FIXED and selected:
+        return f"Only the selected tests were run: run all of them too. {HINTS[reason]}"
+    return HINTS[reason]

@@ -34,6 +34,7 @@ class Standing:
     strangers: frozenset[str]  # failing tests that the baseline did not know
     uncollected: int  # files that do not collect
     ran: bool
+    explained: bool  # the run passed, or is red because of tests that failed, and nothing else
 
     @property
     def score(self) -> tuple[int, int, int]:
@@ -42,7 +43,7 @@ class Standing:
 
     @property
     def green(self) -> bool:
-        return self.ran and not (self.still or self.broken or self.strangers or self.uncollected)
+        return self.ran and self.explained and not (self.still or self.broken or self.strangers or self.uncollected)
 
 
 def standing(target: Target, report: SuiteReport) -> Standing:
@@ -59,6 +60,7 @@ def standing(target: Target, report: SuiteReport) -> Standing:
         strangers=frozenset(strangers),
         uncollected=len(uncollected - target.flaky - target.pre_existing),
         ran=ran,
+        explained=report.green or bool(report.failing),
     )
 
 

@@ -63,6 +63,8 @@ class FixRun:
         self._best_txn = ""
         self._protected: dict[str, str] = {}
         self._side_effects: dict[str, None] = {}
+        self._runs = 0
+        self._uncovered = 0
         self._trees: set[str] = {tree_hash({}, {})}
 
     # --- what a driver reads and calls ---------------------------------------------------------------
@@ -92,7 +94,8 @@ class FixRun:
         """Record the tree and take the baseline. Sets `outcome` where there is nothing to attempt."""
         with self._clock:
             self._snapshot = self._bench.snapshots.take(self.request.run_id)
-            self._log.emit("snapshot_taken", snapshot=self._snapshot.id)
+            self._uncovered = self._bench.snapshots.uncovered(self._snapshot)
+            self._log.emit("snapshot_taken", snapshot=self._snapshot.id, uncovered=self._uncovered)
             self._protected = self._hashes(self._bench.protected_files())
             base = first_run.take(self._run_tests, self.request.selection)
             self._baseline, self._target, self._best_report = base, base.target, base.report
@@ -209,13 +212,19 @@ class FixRun:
         )
 
     def _without_flakes(self, now: Standing, report: SuiteReport) -> Standing:
-        """A guard test that newly fails is run again by itself; one that passes then is flaky, not broken."""
-        doubtful = sorted(now.broken & frozenset(report.outcomes))
-        if not now.ran or not doubtful or len(doubtful) > _MAX_GUARD_RERUNS:
+        """Guard tests that newly fail may be flaky: those that pass when the same selection is run again are.
+
+        Run by itself a test may pass because what breaks it has not run; so it is always the whole selection. The
+        reruns are spent only on an attempt that would otherwise be kept.
+        """
+        assert self._best is not None
+        would_help = len(now.fixed) > len(self._best.fixed) or now.uncollected < self._best.uncollected
+        doubtful = now.broken & frozenset(report.outcomes)
+        if not now.ran or not would_help or not doubtful or len(doubtful) > _MAX_GUARD_RERUNS:
             return now
         for _ in range(_GOAL_RUNS - 1):
-            again = self._run_tests(doubtful)
-            flaky = {i for i in doubtful if passes(i, again)}
+            again = self._run_tests(self.request.selection)
+            flaky = frozenset(i for i in doubtful if passes(i, again))
             if flaky:
                 target = self._target
                 self._target = replace(target, guard=target.guard - flaky, flaky=target.flaky | flaky)
@@ -225,7 +234,7 @@ class FixRun:
     def _doubt(self, attempt: Attempt) -> str:
         """Verify a tree whose tests passed: protected files as they were, everything cold again. "" = no doubt."""
         assert self._baseline is not None and self._snapshot is not None
-        self._put_back_side_effects()
+        self._put_back_side_effects(final=False)
         changed = [p for p, sha in self._hashes(tuple(self._protected)).items() if sha != self._protected[p]]
         allowed = {e.path for e in attempt.edits} | set(self._bench.journal.touched(self.request.run_id))
         if tampered := sorted(set(changed) - (allowed if self.request.scope.tests != "readonly" else set[str]())):
@@ -257,8 +266,15 @@ class FixRun:
     def _run_tests(self, selection: Sequence[str]) -> SuiteReport:
         assert self._snapshot is not None
         self._log.emit("tests_started", selection=list(selection))
+        if self._runs:
+            self._put_back_side_effects(final=False)  # each run starts from the same files
+        self._runs += 1
         mark = self._bench.snapshots.mark(self._snapshot)
-        report = self._bench.run_tests(selection, *self._time_limits())
+        snapshot = self._snapshot
+        timeout_s, per_test_s = self._time_limits()
+        report = self._bench.run_tests(
+            selection, timeout_s, per_test_s, lambda paths: self._bench.snapshots.note_written(snapshot, paths)
+        )
         made = self._bench.snapshots.side_effects(self._snapshot, mark)
         self._side_effects |= dict.fromkeys(made)
         self._log.emit("tests_finished", status=report.status, counts=report.counts, duration_s=report.duration_s)
@@ -285,10 +301,10 @@ class FixRun:
         self._log.emit("restored", restored=report.restored, conflicts=report.conflicts)
         return report
 
-    def _put_back_side_effects(self) -> RestoreReport:
+    def _put_back_side_effects(self, *, final: bool) -> RestoreReport:
         assert self._snapshot is not None
         keep = frozenset(self._bench.journal.touched(self.request.run_id))
-        return self._bench.snapshots.restore_run(self.request.run_id, self._snapshot, keep=keep)
+        return self._bench.snapshots.restore_run(self.request.run_id, self._snapshot, keep=keep, final=final)
 
     def _hashes(self, paths: Sequence[str]) -> dict[str, str]:
         return {p: self._bench.workspace.image(p).sha256 for p in paths}
@@ -320,7 +336,11 @@ class FixRun:
             verified=fixed,
             diff=self._diff(kept_files),
             evidence=self._evidence(fixed),
-            hint=hint(reason, self._baseline.report.message if self._baseline else ""),
+            hint=hint(
+                reason,
+                self._baseline.report.message if self._baseline else "",
+                selected=bool(self.request.selection),
+            ),
             conflicts=restored.conflicts,
         )
         self._log.emit("run_finished", outcome=self.outcome)
@@ -331,7 +351,7 @@ class FixRun:
             return RestoreReport()
         if keep:
             self._rewind()
-            report = self._put_back_side_effects()
+            report = self._put_back_side_effects(final=True)
         else:
             report = self._bench.snapshots.restore_run(self.request.run_id, self._snapshot)
         self._bench.snapshots.release(self._snapshot)
@@ -347,8 +367,15 @@ class FixRun:
 
     def _evidence(self, fixed: bool) -> Evidence:
         goal_runs = f"{_GOAL_RUNS}/{_GOAL_RUNS}" if fixed else ""
-        return evidence(self._best_report, self._target, goal_runs, self.work_s, len(self._protected),
-                        tuple(self._side_effects))  # fmt: skip
+        return evidence(
+            self._best_report,
+            self._target,
+            goal_runs,
+            self.work_s,
+            len(self._protected),
+            tuple(self._side_effects),
+            self._uncovered,
+        )
 
 
 async def drive(run: FixRun, proposer: Proposer) -> Outcome:

@@ -113,6 +113,7 @@ class Evidence:
     duration_s: float = 0.0
     protected_files: int = 0  # test files whose bytes were checked against the baseline
     side_effects: tuple[str, ...] = ()  # files that the run's tests created or changed, put back
+    uncovered: int = 0  # files too large to be put back, had the tests changed them
     flaky: tuple[str, ...] = ()
     pre_existing: tuple[str, ...] = ()
 

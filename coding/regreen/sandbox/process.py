@@ -1,7 +1,8 @@
 """Running one argv under the supervisor: its output spooled and capped, its time limited, its whole tree ended.
 
 The output pipe is never read to its end: a process that outlives the main child may hold it open. What ends the
-wait is the supervisor's word that the tree is gone.
+wait is the supervisor's word that the tree is gone. Where it ends without that word, because something killed it, we
+end ourselves what can be found of the tree.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from regreen.errors import EnvironmentFault
-from regreen.sandbox.values import HEAD_BYTES, Cancel, Command, Completed
+from regreen.sandbox.streams import CHUNK_BYTES, Lines, Reader, Spool, start_fault
+from regreen.sandbox.sweep import VARIABLE, new_mark, sweep
+from regreen.sandbox.values import Cancel, Command, Completed
 from regreen.settings import own_interpreter
 
 CHANNEL = "{channel}"  # stands in an argv for the number of the child's end of the private channel
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
-_CHUNK_BYTES = 64 * 1024
 _LAST_DRAIN_BYTES = 16 * 1024 * 1024
 _DUMP_S = 0.25  # time for the child to write where it stands
 _KILL_S = 10.0  # after this the supervisor itself is given up
@@ -102,6 +104,8 @@ class Process:
     def __init__(self, command: Command, *, channel: bool) -> None:
         self._command = command
         self._main = 0
+        self._mark = new_mark()
+        self._swept = False
         self._stopping_since = 0.0
         self._own_channel = channel
         self.channel: socket.socket | None = None
@@ -123,11 +127,11 @@ class Process:
                 keep.append(child_end.fileno())
             for fd in (self._output, self._woken, self._waker):
                 os.set_blocking(fd, False)
-            self._spool = _Spool(command)
+            self._spool = Spool(command)
             undo.callback(self._spool.close)
             self._supervisor = _start_supervisor(control.fileno(), (output, *keep))
             self._undo = undo.pop_all()
-            self._control.sendall(_job(command, output, keep, str(keep[-1]) if channel else ""))
+            self._control.sendall(_job(command, self._mark, output, keep, str(keep[-1]) if channel else ""))
         self._started = time.monotonic()
 
     def __enter__(self) -> Process:
@@ -136,8 +140,10 @@ class Process:
     def __exit__(self, *exc: object) -> None:
         self._control.close()
         try:
-            self._supervisor.wait(_KILL_S)
+            lost = self._supervisor.wait(_KILL_S) < 0
         except subprocess.TimeoutExpired:
+            lost = True
+        if lost:
             self._give_up()
         self._undo.close()
 
@@ -156,20 +162,23 @@ class Process:
     ) -> Completed:
         """Wait for the end. Spools the output, hands on the channel, applies time limit and cancel."""
         with selectors.DefaultSelector() as selector:
-            words = _Lines(self._control)
+            words = Lines(self._control)
             selector.register(self._output, selectors.EVENT_READ, self._spool.take)
             selector.register(self._control, selectors.EVENT_READ, words.take)
             selector.register(self._woken, selectors.EVENT_READ, _discard)
             if self.channel is not None and on_channel is not None:
-                selector.register(self.channel, selectors.EVENT_READ, _Reader(self.channel, on_channel).take)
+                selector.register(self.channel, selectors.EVENT_READ, Reader(self.channel, on_channel).take)
             timed_out, cancelled = self._loop(selector, words, cancel, watch, dump)
+            self._main = self._main or words.started()
+            if not words.ended:
+                self._give_up()
             self._last_words(on_channel)
         return self._completed(words.ended, timed_out=timed_out, cancelled=cancelled)
 
     def _loop(
         self,
         selector: selectors.BaseSelector,
-        words: _Lines,
+        words: Lines,
         cancel: Cancel,
         watch: Callable[[], float],
         dump: bool,
@@ -206,28 +215,31 @@ class Process:
 
     def _last_words(self, on_channel: Callable[[bytes], None] | None) -> None:
         """What still lies in the pipes; bounded, since a process that we could not end may go on writing."""
-        for _ in range(_LAST_DRAIN_BYTES // _CHUNK_BYTES):
+        for _ in range(_LAST_DRAIN_BYTES // CHUNK_BYTES):
             if not self._spool.take(self._output, only_if_any=True):
                 break
         if self.channel is not None and on_channel is not None:
             self.channel.setblocking(False)
-            reader = _Reader(self.channel, on_channel)
+            reader = Reader(self.channel, on_channel)
             while reader.take(0):
                 pass
 
     def _give_up(self) -> None:
+        """The supervisor is dead or does not answer: end it, and what of its tree can be found without it."""
+        if self._swept:
+            return
+        self._swept = True
         self._supervisor.kill()
         self._supervisor.wait()
         if self._main:
             with suppress(OSError):
                 os.killpg(self._main, 9)
+        sweep(self._mark, self._command.scrap)
 
     def _completed(self, ended: list[bytes], *, timed_out: bool, cancelled: bool) -> Completed:
         status = left = cpu_us = None
         if ended:
             status, left, cpu_us = (int(n) for n in ended[1:4])
-        elif self._main:
-            self._give_up()
         exited = status is not None and status >= 0 and os.WIFEXITED(status)
         signalled = status is not None and status >= 0 and os.WIFSIGNALED(status)
         return Completed(
@@ -236,6 +248,7 @@ class Process:
             timed_out=timed_out,
             cancelled=cancelled,
             left_processes=bool(left),
+            unsupervised=not ended,
             output_path=self._command.output_path,
             output_bytes=self._spool.seen,
             output_cut=self._spool.cut,
@@ -243,89 +256,6 @@ class Process:
             cpu_s=(cpu_us or 0) / 1e6,
             output_head=bytes(self._spool.head),
         )
-
-
-class _Spool:
-    """Output on its way to a file, up to a size; the rest is counted and dropped."""
-
-    def __init__(self, command: Command) -> None:
-        self.seen = 0
-        self.head = bytearray()
-        self._room = command.max_output_bytes
-        self._file = -1
-        if command.output_path is not None:
-            self._file = os.open(command.output_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-
-    @property
-    def cut(self) -> bool:
-        return self._room < 0
-
-    def take(self, fd: int, *, only_if_any: bool = False) -> bool:
-        """Move one chunk. False at the end of the pipe, or where nothing lies in it and that ends the reading."""
-        try:
-            data = os.read(fd, _CHUNK_BYTES)
-        except BlockingIOError:
-            return not only_if_any
-        self.seen += len(data)
-        self.head += data[: max(0, HEAD_BYTES - len(self.head))]
-        kept = data[: max(0, self._room)]
-        self._room -= len(data)
-        if self._file >= 0 and kept:
-            os.write(self._file, kept)
-        return bool(data)
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-
-
-class _Lines:
-    """The supervisor's lines, read as they come."""
-
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
-        self._text = b""
-        self.closed = False
-        self.ended: list[bytes] = []
-        self._pid = 0
-
-    def started(self) -> int:
-        return self._pid
-
-    def take(self, _fd: int) -> bool:
-        try:
-            data = self._control.recv(4096)
-        except OSError:
-            data = b""
-        self.closed = not data
-        *lines, self._text = (self._text + data).split(b"\n")
-        for line in lines:
-            words = line.split(b" ", 2) if line.startswith(b"failed") else line.split()
-            match words[0]:
-                case b"started":
-                    self._pid = int(words[1])
-                case b"ended":
-                    self.ended = words
-                case _:
-                    raise _start_fault(int(words[1]), words[2].decode())
-        return not self.closed
-
-
-class _Reader:
-    """Hands what comes down a socket to its taker."""
-
-    def __init__(self, channel: socket.socket, taker: Callable[[bytes], None]) -> None:
-        self._channel = channel
-        self._taker = taker
-
-    def take(self, _fd: int) -> bool:
-        try:
-            data = self._channel.recv(_CHUNK_BYTES)
-        except OSError:
-            return False
-        if data:
-            self._taker(data)
-        return bool(data)
 
 
 def _discard(fd: int) -> bool:
@@ -351,19 +281,14 @@ def _start_supervisor(control: int, others: tuple[int, ...]) -> subprocess.Popen
             env={},
         )
     except OSError as e:
-        raise _start_fault(e.errno or 0, "supervisor") from e
+        raise start_fault(e.errno or 0, "supervisor") from e
 
 
-def _start_fault(number: int, what: str) -> EnvironmentFault:
-    hint = "check that the program exists, may be executed, and that the machine has memory and processes left"
-    return EnvironmentFault("environment", f"cannot start the child ({what}): {os.strerror(number)}", hint)
-
-
-def _job(command: Command, output: int, keep: list[int], channel: str) -> bytes:
+def _job(command: Command, mark: str, output: int, keep: list[int], channel: str) -> bytes:
     argv = [channel if channel and word == CHANNEL else word for word in command.argv]
     job: dict[str, object] = {
         "argv": [os.fsencode(w) for w in argv],
-        "env": {os.fsencode(k): os.fsencode(v) for k, v in command.env.items()},
+        "env": {os.fsencode(k): os.fsencode(v) for k, v in {**command.env, VARIABLE: mark}.items()},
         "cwd": os.fsencode(command.cwd),
         "output": output,
         "keep": keep,

@@ -38,6 +38,8 @@ class Completed:
 
     `returncode` is None where a signal (or we) ended it. `left_processes`: it ended by itself and others were still
     there. `output_cut`: more than `max_output_bytes` came, which were counted in `output_bytes` and dropped.
+    `unsupervised`: something killed the supervisor, or it did not answer; how the child ended is not known, and what
+    came of it was ended only as far as it could be found.
     """
 
     returncode: int | None
@@ -51,6 +53,7 @@ class Completed:
     duration_s: float
     cpu_s: float
     output_head: bytes = field(default=b"", repr=False)
+    unsupervised: bool = False
 
 
 class Cancel:

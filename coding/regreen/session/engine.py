@@ -6,6 +6,7 @@ leaves here has passed the redactor.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from regreen.errors import RegreenError, UsageError
 from regreen.jobs import STOP_S, Jobs
+from regreen.model import RestoreReport
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.session import trust
@@ -26,6 +28,8 @@ from regreen.store import Store, repo_key
 from regreen.tools import BY_NAME, check
 from regreen.tools.text import say
 from regreen.wire import Json, to_object
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Engine:
         self._fixes: dict[str, FixJob] = {}
         self._lock = threading.RLock()
         self._closed = False
+        self.recovered: dict[str, RestoreReport] = {}
+        """What was put back of runs that a killed process left, by run id."""
 
     # --- sessions ------------------------------------------------------------------------------------
 
@@ -69,11 +75,18 @@ class Engine:
             known = self._sessions.get(root)
             if known is None:
                 known = Session(root, self.settings, self.store, self.jobs, approve=self._approve)
-                known.recover()
-                known.journal.prune()
-                self.store.prune_runs()
+                self._tidy(known)
                 self._sessions[root] = known
             return known
+
+    def _tidy(self, session: Session) -> None:
+        """Recover and prune. Where that cannot be done now, reading goes on; whoever wants to write is told why."""
+        try:
+            self.recovered |= session.recover()
+            session.journal.prune()
+            self.store.prune_runs()
+        except RegreenError as e:
+            _log.warning("%s: an interrupted change is not put back yet: %s", session.root, e)
 
     def recover(self) -> tuple[str, ...]:
         """Recover every repository under the roots in which a killed process left something unfinished."""
@@ -82,12 +95,11 @@ class Engine:
             " UNION SELECT DISTINCT repo FROM transactions WHERE state = 'open'"
         )
         wanted = {r["repo"] for r in rows}
-        done: list[str] = []
         for root in [Path(r["root"]) for r in self.store.rows("SELECT root FROM repos")]:
             allowed = not self.settings.roots or any(root.is_relative_to(r) for r in self.settings.roots)
             if allowed and repo_key(root) in wanted and root.is_dir():
-                done += self.session(str(root) if self.settings.roots else "").recover()
-        return tuple(done)
+                self.session(str(root) if self.settings.roots else "")
+        return tuple(self.recovered)
 
     def trust(self, folder: Path, how: str) -> None:
         trust.grant(self.store, folder, how)

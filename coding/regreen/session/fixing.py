@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from regreen.errors import RegreenError, UsageError
 from regreen.events import Event, EventKind, EventLog
 from regreen.fix import FixBench, FixRequest, FixRun, Insight, Proposer, Scope, StopRules, drive
+from regreen.fix.scope import matches
 from regreen.jobs import Job
 from regreen.model import Attempt, Proposal, StopReason, SuiteReport, TamperPolicy
 from regreen.proposers.caller import CallerProposer
@@ -139,6 +140,7 @@ def _drive(fix_job: FixJob) -> None:
 
 def _assemble(session: Session, options: FixOptions) -> FixJob:
     scripted = _scripted(options)  # before anything is recorded: a bad script is the caller's mistake
+    _check_paths(session, options)
     limits = session.settings.limits
     run_id = new_id("job")
     rules = StopRules(
@@ -159,8 +161,9 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
         workspace=session.workspace,
         journal=session.journal,
         snapshots=session.snapshots,
-        run_tests=lambda selection, timeout_s, per_test_timeout_s: session.run_suite(
+        run_tests=lambda selection, timeout_s, per_test_timeout_s, on_written: session.run_suite(
             selection,
+            on_written=on_written,
             timeout_s=timeout_s,
             per_test_timeout_s=per_test_timeout_s,
             isolate=True,
@@ -184,6 +187,16 @@ def _protected(session: Session) -> Sequence[str]:
     from regreen.workspace import is_command_bearing
 
     return [p for p in session.files().paths if is_protected_test(p) or is_command_bearing(p)]
+
+
+def _check_paths(session: Session, options: FixOptions) -> None:
+    """Globs that match nothing would make a run that can change nothing; a file to be created has no glob sign."""
+    files = session.files().paths if options.paths else ()
+    for glob in options.paths:
+        if not any(matches(p, glob) for p in files) and set(glob) & set("*?["):
+            raise UsageError(
+                "invalid_arguments", f"`{glob}` matches no file", "give files, folders or globs that exist"
+            )
 
 
 def _scripted(options: FixOptions) -> list[Proposer]:

@@ -6,6 +6,7 @@ Whatever changes files or runs code passes `policy` first, and holds the reposit
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -13,9 +14,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from sqlite3 import Row
 from typing import TYPE_CHECKING
-
-from filelock import FileLock, Timeout
 
 from regreen.errors import Busy, Refused, UsageError
 from regreen.jobs import Jobs
@@ -35,6 +35,8 @@ from regreen.policy import Action, Ask, Deny, Request, decide
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.session import trust
+from regreen.session.locking import TreeLock, is_alive
+from regreen.session.resolve import work_tree
 from regreen.settings import Settings
 from regreen.store import Store, repo_key
 from regreen.wire import to_json
@@ -186,16 +188,22 @@ class Session:
             return self.journal.rewind(to, dry_run=dry_run)
 
     def last_change(self) -> str:
-        """What `restore` takes to undo the newest change: a run's id, a transaction, or "" if there is none.
+        """What `restore` takes to undo the newest change that stands: a run's id, a transaction, or "" for none.
 
-        A run whose changes were rolled back has changed nothing and is passed over.
+        Passed over are what was undone already, the undoing itself, and runs whose changes were rolled back.
         """
         rows = self.store.rows(
-            "SELECT id, run_id FROM transactions WHERE repo = ? AND state = 'applied'"
+            "SELECT id, run_id, label FROM transactions WHERE repo = ? AND state = 'applied'"
             " ORDER BY created DESC, rowid DESC",
             self.key,
         )
+        undone: set[str] = set()
         for row in rows:
+            if row["id"] in undone:
+                continue
+            if row["label"].startswith("undo "):
+                undone.add(row["label"].removeprefix("undo "))
+                continue
             touched = self.journal.touched(row["run_id"]) if row["run_id"] else {}
             if not row["run_id"] or any(before != after for before, after in touched.values()):
                 return row["run_id"] or row["id"]
@@ -215,11 +223,13 @@ class Session:
         isolate: bool = False,
         per_test_timeout_s: float = 0.0,
         last_failed: bool = False,
+        on_written: Callable[[Sequence[str]], None] | None = None,
     ) -> SuiteReport:
         """Run tests cold and remember which failed. The caller has asked `allow("run")`.
 
         With `isolate`, the tests after one that crashes or hangs are run in a process of their own. `last_failed`
-        runs only the tests that failed in the last run, where there are any.
+        runs only the tests that failed in the last run, where there are any. `on_written` hears, while they run,
+        which paths the tests write.
         """
         from regreen.testing import run_suite
 
@@ -235,6 +245,7 @@ class Session:
             isolate=isolate,
             per_test_timeout_s=per_test_timeout_s,
             last_failed=self.last_failed() if last_failed else (),
+            on_written=on_written,
         )
         if report.outcomes:
             self._last_failed_file.write_text(json.dumps(sorted(report.failing)), "utf-8")
@@ -287,9 +298,14 @@ class Session:
     def trusted(self) -> bool:
         return trust.is_trusted(self.store, self.root, self.settings.roots)
 
-    def run_lock(self) -> FileLock:
-        """The lock that the one writer of this work tree holds."""
-        return self.store.lock(f"{self.key}-run")
+    @cached_property
+    def top(self) -> Path:
+        """The work tree's own folder, which may lie above the root: what one writer holds is all of it."""
+        return work_tree(self.root) or self.root
+
+    def run_lock(self) -> TreeLock:
+        """The lock that the one writer of this work tree holds, whatever its state folder."""
+        return TreeLock(self.store.lock(f"{repo_key(self.top)}-run"), self.top)
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
@@ -301,31 +317,43 @@ class Session:
         finally:
             lock.release()
 
-    def acquire(self, lock: FileLock) -> None:
+    def acquire(self, lock: TreeLock) -> None:
         """Take the run lock or raise Busy. Another process's single edit is waited for, a job is not."""
+        holder = self._holder()
+        if not lock.acquire(0 if holder else _BRIEF_WAIT_S):
+            raise Busy(f"{holder or 'another process'} holds {self.top}",
+                       "wait for it (job_status), or end it (job_cancel)")  # fmt: skip
         try:
-            lock.acquire(timeout=0 if self._holder() else _BRIEF_WAIT_S)
-        except Timeout:
-            holder = self._holder() or "another process"
-            raise Busy(f"{holder} holds {self.root}", "wait for it (job_status), or end it (job_cancel)") from None
-        self._recover_held()
+            if self._alive():
+                raise Busy(f"{holder} holds {self.top}", "wait for it (job_status), or end it (job_cancel)")
+            self._recover_held()
+        except BaseException:
+            lock.release()
+            raise
 
     def _holder(self) -> str:
-        rows = self.store.rows(
-            "SELECT id FROM runs WHERE repo = ? AND kind = 'fix' AND state = 'running' ORDER BY created DESC LIMIT 1",
-            self.key,
-        )
+        """The id of a fix run that is not finished in this work tree; "" if there is none."""
+        rows = self._unfinished_runs()
         return rows[0]["id"] if rows else ""
 
-    def recover(self) -> tuple[str, ...]:
-        """Finish what a killed process left: restore its runs' changes. Returns their ids; () while a run is live."""
-        if not self._unfinished():
-            return ()
+    def _unfinished_runs(self) -> list[Row]:
+        rows = self.store.rows(
+            "SELECT runs.id, runs.pid, runs.repo, repos.root FROM runs JOIN repos ON runs.repo = repos.key"
+            " WHERE kind = 'fix' AND finished IS NULL ORDER BY created DESC"
+        )
+        return [r for r in rows if Path(r["root"]).is_relative_to(self.top)]
+
+    def _alive(self) -> bool:
+        """Does another process still drive a run of this repository, though its lock was lost?"""
+        return any(r["pid"] != os.getpid() and is_alive(r["pid"]) for r in self._unfinished_runs())
+
+    def recover(self) -> dict[str, RestoreReport]:
+        """Finish what a killed process left: restore its runs' changes. Returns what was put back, by run."""
+        if not self._unfinished() or self._alive():
+            return {}
         lock = self.run_lock()
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            return ()
+        if not lock.acquire(0):
+            return {}
         try:
             return self._recover_held()
         finally:
@@ -340,14 +368,14 @@ class Session:
         )
         return bool(rows)
 
-    def _recover_held(self) -> tuple[str, ...]:
+    def _recover_held(self) -> dict[str, RestoreReport]:
         """Recover, the run lock being held: whatever is unfinished then belongs to nobody any more."""
         if not self._unfinished():
-            return ()
+            return {}
         recovered = self.snapshots.recovered()
         for run_id, report in recovered.items():
             self._close_run(run_id, report)
-        return tuple(recovered)
+        return recovered
 
     def _close_run(self, run_id: str, report: RestoreReport) -> None:
         outcome = Outcome(

@@ -16,9 +16,9 @@ from regreen.errors import UsageError
 from regreen.git import Git
 from regreen.model import ChangeReport, FileAction, FileDiff
 from regreen.snapshots.capture import raw
-from regreen.snapshots.effects import current
+from regreen.snapshots.looking import current
 from regreen.snapshots.manifest import Manifest
-from regreen.snapshots.restoring import read_source
+from regreen.snapshots.sources import read_source
 from regreen.store import Store
 from regreen.workspace import FileImage, Journal, Stat, Workspace
 

@@ -20,7 +20,7 @@ _SKIPPED = frozenset({
 
 
 def is_derived(folder: str) -> bool:
-    """Whether a folder, by its name, holds installed dependencies or caches: never recorded, never put back."""
+    """Whether a folder, by its name, holds installed dependencies or caches: recorded only as far as git tracks it."""
     return folder.rpartition("/")[2] in _SKIPPED
 
 

@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -170,3 +170,12 @@ def drop_ref(git: Git, name: str) -> bool:
     with contextlib.suppress(OSError):  # git leaves the folder; it stays while another run's ref is in it
         (common_dir(git.git_dir) / HIDDEN_REFS).rmdir()
     return True
+
+
+def sweep_refs(git: Git, known: Collection[str]) -> None:
+    """Remove hidden refs that stand for no snapshot that is `known`: what a lost state folder left."""
+    with contextlib.suppress(GitFault):
+        lines = git.run("for-each-ref", "--format=%(refname)", HIDDEN_REFS).decode("utf-8", "replace").splitlines()
+        for name in (line.removeprefix(HIDDEN_REFS) for line in lines):
+            if name not in known:
+                drop_ref(git, name)

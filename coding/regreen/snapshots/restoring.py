@@ -1,47 +1,40 @@
 """Putting back what the run's tests did, as far as nobody else has changed it since.
 
 What is there now is kept by the journal before anything else stands in its place. A file of which no exact copy
-exists is reported, never written from a guess.
+exists is reported, never written from a guess; so is what changed while tests ran and may be somebody else's.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regreen.errors import EnvironmentFault
-from regreen.git import Git, GitFault
+from regreen.git import Git
 from regreen.model import Conflict, RestoreReport
-from regreen.snapshots.effects import FOLDER, UNKNOWN, Effect, Ledger, current, hash_of
-from regreen.snapshots.objects import read_object
+from regreen.snapshots.effects import Effect, Ledger
+from regreen.snapshots.leftovers import Leftovers
+from regreen.snapshots.looking import (
+    FOLDER,
+    NAMELESS,
+    SPECIAL,
+    UNKNOWN,
+    current,
+    hash_of,
+    is_blocked,
+    make_folder,
+    remove_folder,
+    remove_special,
+    set_folder_mode,
+)
+from regreen.snapshots.manifest import Manifest
+from regreen.snapshots.sources import image_of, read_source
 from regreen.store import Store
-from regreen.workspace import FileImage, Journal, Stat, Workspace
-from regreen.workspace.looking import LINK_MARK
+from regreen.workspace import FileImage, Journal, Workspace
 
 _BATCH_BYTES = 64 << 20
 _ROUNDS = 8
-
-
-def read_source(store: Store, git: Git | None, source: str, max_bytes: int) -> bytes | None:
-    """The exact bytes that a manifest's source stands for; None where they cannot be had any more."""
-    where, _, name = source.partition(":")
-    try:
-        if where == "blob":
-            return store.blob(name)
-        return read_object(git, name, max_bytes) if where == "git" and git is not None else None
-    except (KeyError, GitFault):
-        return None
-
-
-def image_of(path: str, before: Stat, data: bytes) -> FileImage:
-    """The image of a recorded file or link with these bytes."""
-    content = LINK_MARK + data if before.kind == "symlink" else data
-    target = os.fsdecode(data) if before.kind == "symlink" else ""
-    kept = b"" if before.kind == "symlink" else data
-    sha = hashlib.sha256(content).hexdigest()
-    return FileImage(path, before.kind, kept, before.mode, before.mtime_ns, sha, target, path)
+_LABEL = "undo side effects of"  # as an undo, it is nothing that a user undoes without asking for it
 
 
 @dataclass(slots=True)
@@ -71,55 +64,113 @@ class _Sum:
                              self.transaction)  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one restore is to do: `keep` are paths whose edits stay; `final` tells that no test runs after it."""
+
+    run_id: str
+    snapshot: str
+    tree: Manifest
+    keep: frozenset[str]
+    dry_run: bool
+    final: bool
+
+
 class Restorer:
     """Undoes one snapshot's side effects, and the run's own edits with them."""
 
-    def __init__(self, store: Store, workspace: Workspace, journal: Journal, git: Git | None) -> None:
+    def __init__(self, store: Store, workspace: Workspace, journal: Journal, git: Git | None, ledger: Ledger) -> None:
         self._store = store
         self._workspace = workspace
         self._journal = journal
         self._git = git
-        self._ledger = Ledger(store, workspace, git)
+        self._ledger = ledger
+        self._leftovers = Leftovers(store, workspace, git, ledger)
 
-    def restore(self, run_id: str, snapshot: str, keep: Collection[str], dry_run: bool) -> RestoreReport:
+    def restore(self, plan: Plan) -> RestoreReport:
         """Undo effects that came last, rewind the run, undo what then comes to light; `keep` are paths to leave.
 
         Tests may write what an edit wrote, and an edit may go over what tests wrote: each is taken off in turn.
         """
         done = _Sum()
-        effects = self._ledger.effects(snapshot)
+        effects = self._ledger.sure(plan.snapshot)
         ours: dict[str, set[str]] = {}
         for effect in effects:
             ours.setdefault(effect.path, set()).add(effect.after_sha)
-        self._undo(snapshot, effects, dry_run, done)
-        done.add(self._journal.rewind(run_id, keep=keep, ours=ours, dry_run=dry_run))
-        if not dry_run:
-            self._undo(snapshot, [e for e in self._ledger.effects(snapshot) if e.path not in keep], dry_run, done)
-            self._remove_folders(snapshot)
-        written = {path: after for path, (_, after) in self._journal.touched(run_id).items() if path not in keep}
-        self._report_left(snapshot, keep, written, done)
-        return done.report(dry_run)
+        self._undo(plan, effects, done)
+        first = done.transaction
+        done.add(self._journal.rewind(plan.run_id, keep=plan.keep, ours=ours, dry_run=plan.dry_run))
+        done.transaction = first or done.transaction  # what tests wrote is found by no run's id
+        if not plan.dry_run:
+            left = self._ledger.sure(plan.snapshot)
+            self._undo(plan, [e for e in left if e.path not in plan.keep], done)
+        over = {*done.restored, *done.deleted} if plan.dry_run else set[str]()
+        landed = {path: after for path, (_, after) in self._journal.touched(plan.run_id).items()}
+        left_over = self._leftovers.reasons(plan.snapshot, plan.keep, landed, {*done.conflicts, *over}, plan.final)
+        done.conflicts |= left_over
+        for path in [p for p in done.conflicts if p not in plan.keep and self._leftovers.is_recorded(plan.tree, p)]:
+            del done.conflicts[path]
+        return done.report(plan.dry_run)
 
-    def _undo(self, snapshot: str, effects: Iterable[Effect], dry_run: bool, done: _Sum) -> None:
-        left = [e for e in effects if e.after_sha not in (FOLDER, UNKNOWN)]
-        for _ in range(1 if dry_run else _ROUNDS):
-            ready = self._last_words(left)
-            settled: set[str] = set()
-            for images, expected in self._batches(ready):
-                report = self._put_back(images, expected, f"side effects of {snapshot}", dry_run)
-                done.add(report)
-                settled |= images.keys() - {c.path for c in report.conflicts}
+    def _undo(self, plan: Plan, effects: Iterable[Effect], done: _Sum) -> None:
+        left = [e for e in effects if e.after_sha != UNKNOWN]
+        for _ in range(1 if plan.dry_run else _ROUNDS):
+            over = self._clear_way(plan, left, done)
+            settled, ready = self._put_files_back(plan, left, done)
             oldest = {e.path: e.seq for e in ready if e.path in settled}
-            over = [e for e in left if e.seq >= oldest.get(e.path, e.seq + 1)]
-            if not over or dry_run:
+            over += [e for e in left if e.seq >= oldest.get(e.path, e.seq + 1)]
+            if plan.dry_run:
                 return
-            self._ledger.settle(snapshot, over)
+            more, removed = self._folders(left, done)
+            over += more
+            if not over and not removed:
+                return
+            self._ledger.settle(plan.snapshot, over)
             left = [e for e in left if e not in over]
 
-    def _last_words(self, effects: Sequence[Effect]) -> list[Effect]:
-        """Of each path the newest effect that is what stands there now."""
-        now = {path: hash_of(current(self._workspace, path)) for path in dict.fromkeys(e.path for e in effects)}
-        return list({e.path: e for e in effects if now[e.path] == e.after_sha}.values())
+    def _put_files_back(self, plan: Plan, left: Sequence[Effect], done: _Sum) -> tuple[set[str], list[Effect]]:
+        ready, now = self._last_words(left)
+        settled: set[str] = set()
+        for images, expected in self._batches(ready, now):
+            report = self._put_back(images, expected, f"{_LABEL} {plan.snapshot}", plan.dry_run)
+            done.add(report)
+            settled |= images.keys() - {c.path for c in report.conflicts}
+        return settled, ready
+
+    def _now(self, effects: Iterable[Effect]) -> dict[str, str]:
+        return {path: hash_of(current(self._workspace, path)) for path in dict.fromkeys(e.path for e in effects)}
+
+    def _clear_way(self, plan: Plan, left: Sequence[Effect], done: _Sum) -> list[Effect]:
+        """Take away what holds no bytes, and what tests put where a folder was. Returns what is put back by that."""
+        some = [e for e in left if e.of_folder or e.after_sha == SPECIAL]
+        now = self._now(some)
+        over: list[Effect] = []
+        for e in {e.path: e for e in some if e.after_sha == now[e.path]}.values():
+            if e.after_sha == SPECIAL and (e.before is None or e.before.kind != "other"):
+                if plan.dry_run or remove_special(self._workspace, e.path):
+                    done.add(RestoreReport(deleted=(e.path,) if e.before is None else ()))
+                    over += [e] if e.before is None and not plan.dry_run else []
+            elif e.before is not None and e.before.kind == "directory" and e.after_sha not in ("", *NAMELESS):
+                label = f"{_LABEL} {plan.snapshot}"
+                done.add(self._put_back({e.path: None}, {e.path: e.after_sha}, label, plan.dry_run))
+        return over
+
+    def _last_words(self, effects: Sequence[Effect]) -> tuple[list[Effect], dict[str, str]]:
+        """Of each path the newest effect that is what stands there now, and the hash of that.
+
+        A folder or a FIFO that stood for a file, and is gone, is as good as the file's absence.
+        """
+        now = self._now(effects)
+
+        def fits(e: Effect) -> bool:
+            if e.before is not None and e.before.kind not in ("file", "symlink"):
+                return False
+            if e.after_sha in NAMELESS:
+                return e.before is not None and now[e.path] == ""
+            return now[e.path] == e.after_sha
+
+        found = {e.path: e for e in effects if fits(e)}.values()
+        return [e for e in found if not is_blocked(self._workspace, e.path)], now
 
     def _put_back(
         self, images: Mapping[str, FileImage | None], expected: Mapping[str, str], label: str, dry_run: bool
@@ -135,7 +186,9 @@ class Restorer:
             done.add(self._put_back({path: image}, {path: expected[path]}, label, dry_run))
         return done.report(dry_run)
 
-    def _batches(self, effects: Iterable[Effect]) -> Iterable[tuple[Mapping[str, FileImage | None], dict[str, str]]]:
+    def _batches(
+        self, effects: Iterable[Effect], now: Mapping[str, str]
+    ) -> Iterable[tuple[Mapping[str, FileImage | None], dict[str, str]]]:
         """What to put back, in portions that fit into memory."""
         images: dict[str, FileImage | None] = {}
         expected: dict[str, str] = {}
@@ -146,7 +199,7 @@ class Restorer:
                 continue
             size += len(data or b"") + self._workspace_size(effect)
             images[effect.path] = None if effect.before is None else image_of(effect.path, effect.before, data or b"")
-            expected[effect.path] = effect.after_sha
+            expected[effect.path] = now[effect.path]
             if size > _BATCH_BYTES:
                 yield images, expected
                 images, expected, size = {}, {}, 0
@@ -158,39 +211,33 @@ class Restorer:
         return len(image.data) if image is not None else 0
 
     def _bytes_before(self, effect: Effect) -> bytes | None:
-        if effect.before is None or not effect.source or effect.before.kind not in ("file", "symlink"):
+        if effect.before is None or not effect.source:
             return None
         return read_source(self._store, self._git, effect.source, self._workspace.limits.max_file_bytes)
 
-    def _remove_folders(self, snapshot: str) -> None:
-        made = [e for e in self._ledger.effects(snapshot) if e.after_sha == FOLDER and e.before is None]
-        for effect in sorted(made, key=lambda e: -e.path.count("/")):
-            self._workspace.remove_empty_folder(effect.path)
-        self._ledger.settle(snapshot, made)
+    def _folders(self, left: Sequence[Effect], done: _Sum) -> tuple[list[Effect], bool]:
+        """Remove emptied folders that tests made, make those that they took away.
 
-    def _report_left(self, snapshot: str, keep: Collection[str], written: Mapping[str, str], done: _Sum) -> None:
-        """Report the effects that stay; not those that an edit (`written`: its hash) has gone over since."""
-        by_path: dict[str, list[Effect]] = {}
-        for effect in self._ledger.effects(snapshot):
-            if effect.path not in keep and not (effect.after_sha == FOLDER and effect.before is None):
-                by_path.setdefault(effect.path, []).append(effect)
-        for path, effects in by_path.items():
-            if path in done.conflicts or path in done.restored or path in done.deleted:
+        Returns what is put back by that, and whether a folder gave way to something else.
+        """
+        over: list[Effect] = []
+        removed = False
+        now = self._now(e for e in left if e.of_folder)
+        newest = {e.path: e for e in left if e.of_folder}.values()
+        for e in sorted(newest, key=lambda e: -e.path.count("/")):
+            if e.after_sha != FOLDER or (e.before is not None and e.before.kind == "directory"):
                 continue
-            now = hash_of(current(self._workspace, path))
-            reason = "" if written.get(path) == now else self._why(effects[0], effects[-1], now)
-            if reason:
-                done.conflicts[path] = reason
-
-    def _why(self, first: Effect, last: Effect, now: str) -> str:
-        """Why an effect stays; "" if the file is, by somebody's doing, what it was at first."""
-        if first.before is None and now == "":
-            return ""
-        data = self._bytes_before(first)
-        if first.before is not None and data is not None and now == image_of(first.path, first.before, data).sha256:
-            return ""
-        if last.after_sha == UNKNOWN:
-            return "written by the run's tests, and too large to keep a copy of: left as it is"
-        if now != last.after_sha:
-            return "written by the run's tests, and changed since: left as it is"
-        return "changed by the run's tests, and no copy of what it was is at hand: left as it is"
+            if now[e.path] == "" or remove_folder(self._workspace, e.path):
+                removed = True
+                over += [e] if e.before is None else []
+        for e in sorted(newest, key=lambda e: e.path.count("/")):
+            if e.before is None or e.before.kind != "directory" or now[e.path] not in ("", FOLDER):
+                continue
+            if is_blocked(self._workspace, e.path):
+                continue
+            restore = make_folder if now[e.path] == "" else set_folder_mode
+            if restore(self._workspace, e.path, e.before.mode):
+                over.append(e)
+                if done.deleted.pop(e.path, 0) is None:  # what stood for it
+                    done.restored[e.path] = None
+        return over, removed

@@ -1,7 +1,8 @@
 """The public object: take a snapshot, mark and attribute what tests do, restore, release, recover after a crash.
 
 Nothing of the user's is ever lost: files are written by the journal only, which keeps what it replaces, and never
-where a file is not what the run, or its tests, left there. HEAD, index, stash, branches and hooks are not touched.
+where a file is not what the run, or its tests, left there. What changes while tests run is theirs only if something
+shows it. HEAD, index, stash, branches and hooks are not touched; if somebody moves them meanwhile, that is told.
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Row
+from typing import Any
 
 from regreen.errors import UsageError
 from regreen.git import Git, common_dir
-from regreen.model import ChangeReport, RestoreReport, Snapshot
+from regreen.model import ChangeReport, Conflict, RestoreReport, Snapshot
 from regreen.snapshots import changes, objects
 from regreen.snapshots.capture import capture
 from regreen.snapshots.effects import Ledger, Mark, SideEffects, hold
-from regreen.snapshots.manifest import Manifest, is_derived
-from regreen.snapshots.restoring import Restorer
+from regreen.snapshots.heads import Heads, moved
+from regreen.snapshots.leftovers import Leftovers
+from regreen.snapshots.manifest import Manifest, pack, unpack
+from regreen.snapshots.restoring import Plan, Restorer
+from regreen.snapshots.walking import Walker
 from regreen.store import Store, new_id, repo_key
 from regreen.workspace import Journal, Stat, Workspace
 
-_GRACE_S = 60.0  # a test may work on for so long after its last sign of life, and be killed then
+_GRACE_S = 2.0  # between a last sign of life and the end of a run that was killed
 
 
 class Snapshots:
@@ -41,10 +47,11 @@ class Snapshots:
         self._clock = clock
         self._repo = repo_key(workspace.root)
         self._ledger = Ledger(store, workspace, git)
-        self._restorer = Restorer(store, workspace, journal, git)
+        self._restorer = Restorer(store, workspace, journal, git, self._ledger)
+        self._leftovers = Leftovers(store, workspace, git, self._ledger)
         self._known: tuple[str, Manifest] | None = None  # the snapshot in use, decoded
         foreign = [store.folder] + ([git.git_dir, common_dir(git.git_dir)] if git is not None else [])
-        self._foreign = frozenset(_below(workspace.root, folder) for folder in foreign)
+        self._walker = Walker(workspace, git, frozenset(_below(workspace.root, folder) for folder in foreign))
 
     def take(self, run_id: str) -> Snapshot:
         """Record the tree, and make its bytes recoverable: see `Manifest.uncovered` for what is too large.
@@ -54,12 +61,15 @@ class Snapshots:
         created = self._clock()
         name = new_id("snap")
         self._insert(name, run_id, created)  # first, so that a crash leaves no ref behind that nobody knows
-        entries = self._scan()
+        heads = Heads.of(self._git)
+        entries, passed_over = self._walker.first()
         taken = capture(self._store, self._workspace, self._git, entries, name)
         manifest = Manifest(entries, taken.sources)
         with self._store.transaction() as db:
             db.execute("UPDATE snapshots SET tree = ?, commit_id = ?, manifest = ? WHERE id = ?",
                        (taken.tree, taken.commit, manifest.encode(), name))  # fmt: skip
+            about = {"heads": heads.rows() if heads else None, "passed_over": sorted(passed_over)}
+            db.execute("INSERT INTO surroundings VALUES (?, ?)", (name, pack(about)))
             hold(self._store, name, taken.kept)
         self._known = (name, manifest)
         return Snapshot(name, created, taken.tree, manifest.files)
@@ -70,38 +80,60 @@ class Snapshots:
 
     def mark(self, snapshot: Snapshot) -> Mark:
         """Note the tree before a test run; durable when this returns."""
-        return self._ledger.open_mark(snapshot.id, self._manifest(snapshot.id), self._scan(), self._clock())
+        now, ours = self._scan(snapshot.id), self._landed(self._run_of(snapshot.id))
+        return self._ledger.open_mark(snapshot.id, self._manifest(snapshot.id), now, ours, self._clock())
+
+    def note_written(self, snapshot: Snapshot, paths: Sequence[str]) -> None:
+        """The test process was seen writing these paths (relative, posix); durable.
+
+        To be called while tests run, at the latest before `side_effects`. It speaks for every test run of the
+        snapshot, earlier and later; a folder speaks for all below it if this test run made, removed or replaced it.
+        """
+        self._ledger.witness.note_written(snapshot.id, paths, self._clock())
 
     def side_effects(self, snapshot: Snapshot, before: Mark) -> SideEffects:
-        """What the tests changed since `before`; noted for `restore_run`, after a crash too."""
-        run_id = self._run_of(snapshot.id)
-        ours = {path: after for path, (_, after) in self._journal.touched(run_id).items()}
-        return self._ledger.record(before, self._scan(), ours)
+        """What changed since `before`, noted for `restore_run`, after a crash too; and of that what tests did."""
+        return self._ledger.record(before, self._scan(snapshot.id), self._landed(self._run_of(snapshot.id)))
 
     def made_by_tests(self, snapshot: Snapshot) -> dict[str, frozenset[str]]:
-        """Hashes of what the tests left, by path: what a rewind within the run may count as the run's own."""
+        """Hashes of what the tests surely left, by path: what a rewind may count as the run's own."""
         made: dict[str, set[str]] = {}
-        for effect in self._ledger.effects(snapshot.id):
+        for effect in self._ledger.sure(snapshot.id):
             made.setdefault(effect.path, set()).add(effect.after_sha)
         return {path: frozenset(hashes) for path, hashes in made.items()}
 
     def restore_run(
-        self, run_id: str, snapshot: Snapshot, *, keep: frozenset[str] = frozenset(), dry_run: bool = False
-    ) -> RestoreReport:
+        self, run_id: str, snapshot: Snapshot,
+        *, keep: frozenset[str] = frozenset(), dry_run: bool = False, final: bool = True,
+    ) -> RestoreReport:  # fmt: skip
         """Put back what the run's tests did and, except for the paths in `keep`, the run's own edits.
 
-        What somebody changed since is left, and reported as a conflict. Doing it twice changes nothing more.
+        What somebody changed since is left, and reported as a conflict. So is, if `final` (no test of the run comes
+        after it), what changed while tests ran without a sign that they did it, and a HEAD, ref or stash that moved.
+        A path that is as the snapshot recorded it is no conflict. Doing it twice changes nothing more. The report's
+        transaction holds the bytes that tests had written.
         """
-        return self._restorer.restore(run_id, snapshot.id, keep, dry_run)
+        known = self._rows("id = ?", snapshot.id)
+        tree = self._manifest(snapshot.id) if known else Manifest({}, {})  # after a release: only the edits are left
+        plan = Plan(run_id, snapshot.id, tree, keep, dry_run, final)
+        report = self._restorer.restore(plan)
+        told = moved(self._heads(snapshot.id), Heads.of(self._git)) if final else ""
+        return replace(report, conflicts=(*report.conflicts, Conflict(".git", told))) if told else report
 
-    def release(self, snapshot: Snapshot) -> None:
-        """Forget a snapshot: its hidden ref, its record, and copies that nothing else needs. Twice is fine."""
+    def release(self, snapshot: Snapshot, *, keep_blobs: bool = True) -> str:
+        """Forget a snapshot: its hidden ref, its record, and copies that nothing else needs. Twice is fine.
+
+        The old bytes of what changed and was not put back go into a transaction of the journal first, which this
+        returns ("" = none): to undo that puts them back, where a path is still as it is now.
+        """
+        txn = self._keep_bytes(snapshot.id) if keep_blobs else ""
         self._drop(snapshot.id)
+        return txn
 
     def changes(self, since: str) -> ChangeReport:
         """What differs now from a snapshot, from the start of a run, or from a commit such as HEAD."""
         if self._rows("id = ?", since):
-            return changes.since_manifest(self._sources(), since, self._manifest(since), self._scan())
+            return changes.since_manifest(self._sources(), since, self._manifest(since), self._scan(since))
         if self._store.rows("SELECT 1 FROM runs WHERE id = ? AND repo = ?", since, self._repo) or (
             self._journal.touched(since)
         ):
@@ -129,7 +161,10 @@ class Snapshots:
             snapshot = snapshots.get(run_id)
             reports[run_id] = self._journal.rewind(run_id) if snapshot is None else self._recover_run(run_id, snapshot)
         for row in self._rows("1"):
+            self._keep_bytes(row["id"])
             self._drop(row["id"])
+        if self._git is not None:
+            objects.sweep_refs(self._git, {row["id"] for row in self._store.rows("SELECT id FROM snapshots")})
         return reports
 
     # --- how ---------------------------------------------------------------------------------------
@@ -137,9 +172,8 @@ class Snapshots:
     def _recover_run(self, run_id: str, snapshot: Snapshot) -> RestoreReport:
         mark = self._ledger.last_mark(snapshot.id, self._manifest(snapshot.id), only_open=True)
         if mark.created:
-            ours = {path: after for path, (_, after) in self._journal.touched(run_id).items()}
-            until_s = max(mark.created, self._last_sign(run_id)) + _GRACE_S
-            self._ledger.record(mark, self._scan(), ours, until_s)
+            until_s = max(mark.created, mark.alive, self._last_sign(run_id)) + _GRACE_S
+            self._ledger.record(mark, self._scan(snapshot.id), self._landed(run_id), until_s)
         return self.restore_run(run_id, snapshot)
 
     def _last_sign(self, run_id: str) -> float:
@@ -151,13 +185,25 @@ class Snapshots:
                     newest = max(newest, Path(folder, name).stat().st_mtime)
         return newest
 
-    def _scan(self) -> dict[str, Stat]:
-        return self._workspace.scan(skip=self._skip)
+    def _scan(self, name: str) -> dict[str, Stat]:
+        about = self._surroundings(name)
+        return self._walker.again(self._manifest(name), frozenset(about.get("passed_over", ())))
 
-    def _skip(self, folder: str) -> bool:
-        if is_derived(folder) or folder in self._foreign:
-            return True
-        return self._workspace.image_kind(folder + "/pyvenv.cfg") == "file"  # a virtual environment
+    def _surroundings(self, name: str) -> Mapping[str, Any]:
+        rows = self._store.rows("SELECT data FROM surroundings WHERE snapshot = ?", name)
+        return unpack(rows[0]["data"]) if rows else {}
+
+    def _heads(self, name: str) -> Heads | None:
+        rows = self._surroundings(name).get("heads")
+        return Heads.from_rows(rows) if rows else None
+
+    def _landed(self, run_id: str) -> dict[str, str]:
+        """The hashes that the run's edits left, by path."""
+        return {path: after for path, (_, after) in self._journal.touched(run_id).items()} if run_id else {}
+
+    def _keep_bytes(self, name: str) -> str:
+        heads = self._heads(name)
+        return self._leftovers.keep_bytes(name, self._landed(self._run_of(name)), heads.commit if heads else "")
 
     def _insert(self, name: str, run_id: str, created: float) -> None:
         with self._store.transaction() as db:

@@ -15,7 +15,7 @@ from regreen.settings import Settings
 from regreen.testing.condense import condense, neutral
 from regreen.testing.interpreter import Interpreter, NoInterpreter, Tried, find_interpreter
 from regreen.testing.pytest_suite import run_pytest
-from regreen.testing.request import OnProgress, Progress, Runner, SuiteRequest
+from regreen.testing.request import OnProgress, OnWritten, Progress, Runner, SuiteRequest
 from regreen.workspace import Workspace
 
 __all__ = [
@@ -42,11 +42,12 @@ def run_suite(
     interpreter: Interpreter | None = None,
     environment: Mapping[str, str] | None = None,
     runner: str = "pytest",
+    on_written: OnWritten | None = None,
 ) -> SuiteReport:
     """Run tests; see `SuiteRequest` for what the arguments mean. Blocking.
 
     Raises Refused for a selection or argv that is not allowed, and UsageError for an unknown runner; everything that
-    can happen to the tests is a status. `on_progress` is called in this thread.
+    can happen to the tests is a status. `on_progress` and `on_written` are called in this thread.
     """
     if runner not in RUNNERS:
         raise UsageError("invalid_arguments", f"runner {runner!r} is not known", f"known: {', '.join(RUNNERS)}")
@@ -62,5 +63,6 @@ def run_suite(
         isolate=isolate,
         interpreter=interpreter,
         environment=dict(environment or {}),
+        on_written=on_written,
     )
     return RUNNERS[runner](request, cancel, on_progress)

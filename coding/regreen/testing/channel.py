@@ -63,6 +63,8 @@ class Record:
     lost_workers: dict[str, str] = field(default_factory=dict[str, str])  # test -> what pytest-xdist said
     exit_code: int | None = None
     foreign: int = 0
+    written: dict[str, None] = field(default_factory=dict[str, None])  # paths that the process itself wrote
+    written_full: bool = False
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> None:
@@ -112,6 +114,9 @@ class Record:
                 self.interrupted = m["text"]
             case "exit":
                 self.exit_code = m["rc"]
+            case "written":
+                self.written.update(dict.fromkeys(p for p in m["paths"] if _inner(p)))
+                self.written_full = m["full"]
             case _:
                 pass
 
@@ -135,6 +140,11 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return cast("dict[str, Any]", data) if isinstance(data, dict) else None
+
+
+def _inner(path: str) -> bool:
+    """Whether it is a clean relative path."""
+    return "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
 def _outcome(m: Mapping[str, Any]) -> CaseOutcome | None:

@@ -121,7 +121,7 @@ def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
 
 
 def _job(nonce: str, launch: Launch, request: SuiteRequest, folder: Path) -> bytes:
-    job: dict[str, str | Sequence[str]] = {
+    job: dict[str, str | bool | Sequence[str]] = {
         "nonce": nonce,
         "root": str(request.workspace.root),
         "pyc": str(folder / "pyc"),
@@ -129,6 +129,8 @@ def _job(nonce: str, launch: Launch, request: SuiteRequest, folder: Path) -> byt
         "dump": str(folder / "dump.txt"),
         "only": launch.only,
         "skip": launch.skip,
+        "watch": request.on_written is not None,
+        "own": [str(p) for p in (folder, request.store_folder.resolve(), request.settings.cache_dir)],
     }
     return json.dumps(job).encode() + b"\n"
 

@@ -25,6 +25,7 @@ from regreen.testing.verdict import Culprit, Facts, Verdict, decide, ending
 
 MAX_CULPRITS = 20
 KEPT_LOGS = 20
+MAX_WRITTEN = 5000
 _LAST_FAILED = frozenset({"--lf", "--last-failed"})
 # every failing test is wanted, whatever `-x` says in the project's settings, and one file that cannot be imported
 # must not hide the results of all others; words of the caller come later and win
@@ -45,9 +46,11 @@ class Tally:
     kinds: dict[str, str] = field(default_factory=dict[str, str])  # failures that are no exception: collection, ...
     collection: dict[str, RawFailure] = field(default_factory=dict[str, RawFailure])
     culprits: dict[str, Culprit] = field(default_factory=dict[str, Culprit])
+    unsupervised: bool = False
 
     def add(self, part: Part) -> None:
         record = part.record
+        self.unsupervised = self.unsupervised or part.completed.unsupervised
         self.collected = self.collected or record.collected or ()
         self.collection.update(record.collection)
         for test, outcome in record.outcomes.items():
@@ -173,6 +176,8 @@ class _Run:
         self._started = started
         self.log = _new_log(request.store_folder)
         self._redact = Redactor.from_environ(request.settings.environ)
+        self._written: set[str] = set()
+        self._written_full = False
 
     def _left_s(self) -> float:
         return self._request.timeout_s - (time.monotonic() - self._started)
@@ -182,7 +187,7 @@ class _Run:
 
     def find_names(self, selected: Selected) -> Selected | Verdict:
         """The ids of bare names, by collecting everything once; or why there are none."""
-        part = run_part(self._launch(("--collect-only", "-q")), self._request, self._cancel, lambda _: None)
+        part = run_part(self._launch(("--collect-only", "-q")), self._request, self._cancel, self._tell_written)
         ids = part.record.collected
         if ids is None:
             tally = Tally()
@@ -206,7 +211,13 @@ class _Run:
         skip: tuple[str, ...] = ()
         while True:
             launch = self._launch((*arguments, *more), only=self._request.last_failed, skip=skip)
-            part = run_part(launch, self._request, self._cancel, self._progress(tally))
+            teller = _Teller(self._on_progress, tally)
+
+            def changed(record: Record, teller: _Teller = teller) -> None:
+                self._tell_written(record)
+                teller(record)
+
+            part = run_part(launch, self._request, self._cancel, changed)
             tally.add(part)
             blamed = tally.blame(part, self._log_tail())
             if not (blamed and self._request.isolate and self._worth_another(tally, selection)):
@@ -222,8 +233,16 @@ class _Run:
             return False  # a selected file itself cannot be imported
         return not tally.collected or any(t not in tally.outcomes for t in tally.collected)
 
-    def _progress(self, tally: Tally) -> _Teller:
-        return _Teller(self._on_progress, tally)
+    def _tell_written(self, record: Record) -> None:
+        on_written = self._request.on_written
+        if on_written is None or not record.written:
+            return
+        fresh = [p for p in record.written if p not in self._written][: MAX_WRITTEN - len(self._written)]
+        self._written.update(fresh)
+        self._written_full = self._written_full or record.written_full or len(self._written) >= MAX_WRITTEN
+        record.written.clear()
+        if fresh:
+            on_written(fresh)
 
     def _facts(self, part: Part, tally: Tally, selection: tuple[str, ...]) -> Facts:
         return Facts(
@@ -295,12 +314,17 @@ class _Run:
         completed = facts.completed
         who = self._interpreter
         notes = [f"interpreter: {who.source} (Python {who.version}, pytest {who.pytest_version})"]
+        if tally.unsupervised:
+            notes.append("the supervisor of the tests was killed, by a test perhaps; what could be found of the "
+                         "processes that they had started was ended")  # fmt: skip
         if completed.left_processes:
             notes.append("the tests left processes running; they were ended")
         if completed.output_cut:
             notes.append(f"output cut: {completed.output_bytes} bytes came, only the first part was kept")
         if facts.record.foreign:
             notes.append("something else than the runner wrote on its private channel; that was ignored")
+        if self._written_full:
+            notes.append(f"the tests wrote more than {MAX_WRITTEN} paths of the project; the others were not told")
         if facts.not_run:
             notes.append(f"{len(facts.not_run)} collected tests did not run")
         if tally.culprits and self._request.isolate:

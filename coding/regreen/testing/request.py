@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +12,8 @@ from regreen.sandbox import Cancel
 from regreen.settings import Settings
 from regreen.testing.interpreter import Interpreter
 from regreen.workspace import Workspace
+
+OnWritten = Callable[[Sequence[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,9 @@ class Progress:
     current: str
 
 
+OnProgress = Callable[[Progress], None]
+
+
 @dataclass(frozen=True, slots=True)
 class SuiteRequest:
     """One test run.
@@ -31,7 +36,10 @@ class SuiteRequest:
     `selection`: ids, files, folders or unambiguous bare names; empty is everything. `argv`: a whole command, checked
     against the whitelist, instead of the runner's default. `last_failed`: run only these ids, if any of them exists.
     `per_test_timeout_s` of 0 bounds no single test. `isolate`: when a test crashes or hangs the process, go on with
-    the others without it. `environment` adds variables for the tests.
+    the others without it. `environment` adds variables for the tests. `on_written` is told, while the tests run, which
+    paths below the root the test process itself has made, opened for writing, renamed, removed or otherwise changed:
+    each once, relative, at most 5,000. It is called in the thread of the run. What programs write that the tests
+    start is not seen, and of tests spread over processes by pytest-xdist only what its controller writes.
     """
 
     workspace: Workspace
@@ -45,9 +53,7 @@ class SuiteRequest:
     isolate: bool = False
     interpreter: Interpreter | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-OnProgress = Callable[[Progress], None]
+    on_written: OnWritten | None = None
 
 
 class Runner(Protocol):

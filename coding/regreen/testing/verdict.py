@@ -128,6 +128,8 @@ def _crashed(f: Facts) -> Verdict | None:
 
 def ending(completed: Completed) -> str:
     """How a process ended, in words."""
+    if completed.unsupervised:
+        return "the supervisor of the tests was killed"
     if completed.signal:
         return f"signal {completed.signal}"
     return f"exit status {completed.returncode}" if completed.returncode is not None else "killed"

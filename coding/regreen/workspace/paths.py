@@ -143,7 +143,9 @@ def is_version_control(path: str) -> bool:
 
 def is_command_bearing(path: str) -> bool:
     """Whether the file's contents decide what a test run executes, beyond the code under test."""
-    name = _names(path)[-1]
+    *folders, name = _names(path)
+    if any(folder.endswith((".dist-info", ".egg-info")) for folder in folders):  # entry points load plugins
+        return True
     return name in _COMMAND_NAMES or any(fnmatchcase(name, glob) for glob in _COMMAND_GLOBS)
 
 

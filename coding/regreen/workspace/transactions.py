@@ -209,10 +209,14 @@ def _settle(folder: Folder, name: str, temp: Temp, landed: str, known: Collectio
 
 
 def content_of(store: Store, version: Version) -> Content:
-    """A version's content, its bytes from the store."""
+    """A version's content, its bytes from the store. EnvironmentFault `io` where the store lost them."""
     if not version.sha:
         return Content(None)
-    return Content(store.blob(version.sha), version.mode, version.mtime_ns)
+    try:
+        return Content(store.blob(version.sha), version.mode, version.mtime_ns)
+    except KeyError:
+        raise EnvironmentFault("io", f"the state folder {store.folder} has lost the old content of a file",
+                               "restore the state folder from a backup; nothing was changed") from None  # fmt: skip
 
 
 def missing_folders(workspace: Workspace, path: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ each event is a JSON line that carries the nonce of this run, which came down th
 # ruff: noqa: PTH100, PTH103, PTH110, PTH118, PTH119, PTH120, PTH206, PTH211
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import json
 import linecache
@@ -16,7 +17,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from json import dumps
+from os import fstat, getpid, write
 from pathlib import Path
+from threading import get_ident
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -34,9 +39,12 @@ class Channel:
         self.pid = os.getpid()
         self.identity = self._stat()
         self.nonce = ""
+        self.written: Any = None
+        self.thread = get_ident()
+        self.busy = False
 
     def _stat(self) -> tuple[int, int]:
-        info = os.fstat(self.fd)
+        info = fstat(self.fd)
         return info.st_dev, info.st_ino
 
     def read_job(self) -> dict[str, Any]:
@@ -51,16 +59,37 @@ class Channel:
         return job
 
     def send(self, kind: str, **fields: Any) -> None:
-        if os.getpid() != self.pid:
+        """Tell one event, after the paths that were written before it."""
+        if getpid() != self.pid:
             return
-        line = json.dumps({"n": self.nonce, "k": kind, **fields}).encode() + b"\n"
+        self.flush()
+        self._send(kind, fields)
+
+    def flush(self) -> None:
+        written = self.written
+        if written is None or getpid() != self.pid:
+            return
+        paths = written.take()
+        if paths:
+            self._send("written", {"paths": paths, "full": written.full})
+
+    def flush_now(self) -> None:
+        """As `flush`, from inside whatever the tests do: not from other threads, nor in the middle of a message."""
+        if not self.busy and get_ident() == self.thread:
+            self.flush()
+
+    def _send(self, kind: str, fields: dict[str, Any]) -> None:
+        self.busy = True
         try:
+            line = dumps({"n": self.nonce, "k": kind, **fields}).encode() + b"\n"
             if self._stat() != self.identity:
                 return
             while line:
-                line = line[os.write(self.fd, line) :]
+                line = line[write(self.fd, line) :]
         except OSError:
             return
+        finally:
+            self.busy = False
 
 
 def no_pytest(error: ImportError) -> NoReturn:
@@ -330,12 +359,24 @@ def allow_dump(path: str) -> None:
         faulthandler.register(signal.SIGXCPU, file=os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
+def watch_writes(channel: Channel, root: str, ignored: list[str]) -> None:
+    """From now on tell which paths below `root` this process writes, up to its very end."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "regreen_written.py")
+    spec: Any = spec_from_file_location("regreen_written", path)
+    module: Any = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    channel.written = module.install(root, ignored, channel.flush_now)
+    atexit.register(channel.flush)
+
+
 def main() -> int:
     channel = Channel(int(sys.argv[1]))
     job = channel.read_job()
     arguments = sys.argv[2:]
     sys.argv = [str(Path(pytest.__file__).parent / "__main__.py"), *arguments]
     allow_dump(job["dump"])
+    if job["watch"]:
+        watch_writes(channel, job["root"], job["own"])
     bytecode = Bytecode(job["root"], job["pyc"])
     bytecode.divert()
     bytecode.divert_children(job["warm"])

@@ -1,0 +1,45 @@
+"""From the words of the tools to those of the command line.
+
+The engine's hints name arguments as a program gives them. A person types options: every text of the engine that is
+shown to one passes here, and only here. JSON keeps the engine's words.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPTIONS = ("max_attempts", "budget_s", "timeout_s", "dry_run", "keep_partial", "last_failed", "max_tokens")
+_COMMANDS = {
+    "fix_tests": "fix", "run_tests": "test", "apply_edits": "edit", "show_changes": "changes", "read_file": "read",
+    "repo_skeleton": "skeleton", "extract_signatures": "signatures",
+}  # fmt: skip
+
+_PHRASES = (
+    (r"No further idea\. [^.]*proposer=caller[^.]*\.", ""),
+    (r"The run was cancelled; everything is as it was\.", ""),  # said already, where it is so
+    (r" ?[^.;]*proposer=caller[^.;]*[.;]?", ""),
+    (r"wait for it \(job_status\), or end it \(job_cancel\)", "wait for it or end that process"),
+    (r"wait with job_status", "wait"),
+    (r"wait for it with job_status", "wait for it"),
+    (r"give a job_id or a transaction\b[^.]*", "`regreen restore` lists the runs and transactions there are"),
+    (r"give a job_id that [^.]*", "`regreen restore` lists the runs there are"),
+    (r"see `regreen runs list`", "`regreen restore` lists them"),
+    (
+        r"start with `--root DIR`, or give the `repo` argument: [^.]*",
+        "go to a repository, or name it with `--repo DIR`",
+    ),
+    (r"narrow the selection to one failing test", "name one failing test with `--tests`"),
+    (r"give 1 <= start_line <= end_line <= (\S+)", r"give `--lines FIRST:LAST` within 1 to \1"),
+)
+_WORDS = {
+    **{name: f"--{name.replace('_', '-')}" for name in _OPTIONS},
+    **{name: f"regreen {command}" for name, command in _COMMANDS.items()},
+}
+_WORD = re.compile(rf"(?<![\w./-])(`?)({'|'.join(_WORDS)})\1(?![\w/=-]|\.\w)")
+
+
+def worded(text: str) -> str:
+    """The text for somebody who types commands. Empty where it spoke of nothing that can be typed."""
+    for phrase, said in _PHRASES:
+        text = re.sub(phrase, said, text)
+    return _WORD.sub(lambda m: f"`{_WORDS[m[2]]}`", text).strip()

@@ -1,0 +1,74 @@
+"""Where a person stands and what is typed there: subfolders, tests named as the repository, repositories in others."""
+
+import pytest
+from support.cli import Shell
+from support.gitrepos import make_repo
+
+from regreen.cli.typed import from_root
+
+FILES = {
+    "a.py": "x = 1\n",
+    "src/cart.py": "def add():\n    return 1\n",
+    "src/a.py": "x = 2\n",
+    "tests/test_a.py": "def test_a():\n    assert True\n",
+    "tests/test_b.py": "def test_b():\n    assert False\n",
+}
+
+
+@pytest.fixture
+def repo(tmp_path):
+    return make_repo(tmp_path / "repo", FILES)
+
+
+@pytest.mark.parametrize(
+    "where, typed, meant",
+    [
+        ("src", "cart.py", "src/cart.py"),
+        ("src", "a.py", "src/a.py"),  # the one seen from here, though the root has one too
+        ("src", "src/cart.py", "src/cart.py"),
+        ("src", "../a.py", "a.py"),
+        ("src", ".", "src"),
+        ("src", "..", "."),
+        ("src", "c*.py", "src/c*.py"),
+        ("src", "tests/*.py", "tests/*.py"),
+        ("src", "../../outside", "../../outside"),
+        ("src", "nowhere.py", "nowhere.py"),
+        ("tests", "test_a.py::test_a[../x]", "tests/test_a.py::test_a[../x]"),
+        ("", "./a.py", "./a.py"),
+    ],
+)
+def test_what_is_there_is_meant_as_seen_from_the_working_folder(repo, where, typed, meant):
+    assert from_root(typed, repo / where if where else repo, repo) == meant
+
+
+def test_absolute_path_inside_is_made_relative(repo, tmp_path):
+    assert from_root(f"{repo}/src/a.py", tmp_path, repo) == "src/a.py"
+    assert from_root(f"{tmp_path}/x", tmp_path, repo) == f"{tmp_path}/x"
+
+
+def test_commands_in_a_subfolder_take_paths_as_seen_from_there(repo, tmp_path):
+    src, tests = Shell(tmp_path, repo / "src"), Shell(tmp_path, repo / "tests")
+    assert src.run("read", "a.py").out == "x = 2\n"
+    assert src.run("signatures", "cart.py").out.startswith("src/cart.py\n")
+    assert "cart.py" in tests.run("skeleton", "../src").out
+    assert "cart.py" not in tests.run("skeleton", ".").out
+    done = tests.run("test", "test_a.py")
+    assert done.code == 0 and "passed: 1 passed" in done.out
+    assert done.err == f"repository: {repo}\n"
+
+
+def test_repository_is_not_told_where_it_is_the_working_folder(repo, tmp_path):
+    assert Shell(tmp_path, repo).run("test", "tests/test_a.py").err == ""
+
+
+def test_fix_in_a_subfolder_takes_tests_as_seen_from_there(repo, tmp_path):
+    done = Shell(tmp_path, repo / "tests").run("fix", "--tests", "test_a.py")
+    assert done.code == 0 and "nothing to do" in done.out
+    assert f"repository: {repo}\n" in done.err
+
+
+@pytest.mark.parametrize("typed", ["tests/test_a.py", "tests/test_a.py::test_a", "tests", "nowhere.py::test_x"])
+def test_tests_typed_as_the_repository_are_answered_with_the_option(repo, tmp_path, typed):
+    done = Shell(tmp_path, repo).run("fix", typed, "--json")
+    assert done.code == 2
+    assert f"did you mean `--tests {typed}`?" in done.document["error"]["hint"]

@@ -1,0 +1,95 @@
+"""What the engine says to programs is said to people in the words of the command line."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from support.cli import Shell
+from support.gitrepos import make_repo
+
+import regreen
+from regreen.cli.render import render
+from regreen.cli.wording import worded
+from regreen.fix.convergence import HINTS
+from regreen.tools import TOOLS
+
+ENGINE = Path(regreen.__file__).parent
+TOOL_WORDS = sorted({n for tool in TOOLS for n in (tool.name, *tool.input_schema["properties"]) if "_" in n})
+
+
+def test_no_hint_at_the_end_of_a_run_speaks_of_a_tools_argument():
+    said = "\n".join(worded(hint) for hint in HINTS.values())
+    assert "proposer=" not in said
+    assert not [w for w in TOOL_WORDS if re.search(rf"\b{w}\b", said)]
+
+
+def texts_of_errors() -> list[str]:
+    """Every literal text in the engine that is handed to something a user is told."""
+    told = {"UsageError", "Refused", "Busy", "EnvironmentFault", "ConfigError", "GitFault", "EditError", "Deny", "Ask"}
+    out: list[str] = []
+    for file in ENGINE.rglob("*.py"):
+        if file.relative_to(ENGINE).parts[0] not in ("cli", "tools"):
+            for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in told:
+                    out += [text_of(arg) for arg in call.args]
+    return [text for text in out if text]
+
+
+def text_of(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(p.value if isinstance(p, ast.Constant) else "X" for p in parts)
+        case _:
+            return ""
+
+
+def test_no_error_of_the_engine_speaks_of_a_tools_argument():
+    texts = texts_of_errors()
+    assert len(texts) > 100
+    assert not [t for t in texts if any(re.search(rf"\b{w}\b", worded(t)) for w in TOOL_WORDS)]
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("Raise budget_s, or narrow the selection to one failing test.",
+         "Raise `--budget-s`, or name one failing test with `--tests`."),
+        ("wait for it (job_status), or end it (job_cancel)", "wait for it or end that process"),
+        ("No further idea. Hand in a fix of your own (proposer=caller), or use another one.", ""),
+        ("only reads; use `dry_run`, or start again", "only reads; use `--dry-run`, or start again"),
+        ("start fix_tests again", "start `regreen fix` again"),
+        ("tests/dry_run.py and src/read_file/x stay", "tests/dry_run.py and src/read_file/x stay"),
+    ],
+)  # fmt: skip
+def test_phrases(text, said):
+    assert worded(text) == said
+
+
+def test_people_get_the_commands_words_and_programs_the_engines(tmp_path):
+    shell = Shell(tmp_path, make_repo(tmp_path / "repo", {"a.py": "x = 1\n"}))
+    told, document = shell.run("restore", "job-1").err, shell.run("restore", "job-1", "--json").document
+    assert "apply_edits" in document["error"]["hint"]
+    assert "apply_edits" not in told and "`regreen restore` lists" in told
+
+
+def test_edits_are_counted_from_one():
+    error = {"kind": "no_match", "message": "SEARCH is not in it", "hint": ""}
+    lines = render("apply_edits", {"ok": False, "edits": [{"index": 0, "path": "a.py", "error": error}]})
+    assert next(lines).text.startswith("edit 1 of a.py: ")
+
+
+def test_attempt_says_its_state_once():
+    attempts = [{"number": 1, "state": "improved", "message": "improved: 2 of 5 goal tests pass"}]
+    lines = [line.text for line in render("fix_tests", {"attempts": attempts, "outcome": {"reason": "budget"}})]
+    assert "  attempt 1: improved: 2 of 5 goal tests pass" in lines
+
+
+def test_interrupted_run_says_so_once():
+    outcome = {"reason": "cancelled", "restored": True, "hint": "The run was cancelled; everything is as it was."}
+    assert [line.text for line in render("fix_tests", {"attempts": [], "outcome": outcome})] == [
+        "interrupted",
+        "everything is as it was before",
+    ]
