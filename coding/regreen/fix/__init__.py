@@ -3,8 +3,9 @@
 from regreen.fix.bench import FixBench, FixRequest
 from regreen.fix.brief import Insight
 from regreen.fix.convergence import HINTS, StopRules, stop_reason
+from regreen.fix.driver import drive
 from regreen.fix.proposer import Proposer
-from regreen.fix.run import FixRun, drive
+from regreen.fix.run import FixRun
 from regreen.fix.scope import Scope
 
 __all__ = [

@@ -1,6 +1,7 @@
 """`FixRun`: the state machine of one repair, driven from outside.
 
-It knows no model, protocol or terminal. A driver reads `brief`, calls `submit`, and stops when `outcome` is set.
+It knows no model, protocol or terminal. A driver (`regreen.fix.driver`) reads `brief`, calls `submit`, and stops when
+`outcome` is set.
 Its state is the baseline, the tuple of attempts and which transaction holds the best tree; all else is computed.
 A try that is not better than the best so far is rolled back before `submit` returns.
 """
@@ -20,7 +21,6 @@ from regreen.fix.clock import WorkClock
 from regreen.fix.convergence import runs_spent, stop_reason
 from regreen.fix.evidence import evidence, hint
 from regreen.fix.progress import Standing, Target, adopt, judge, passes, standing
-from regreen.fix.proposer import Proposer
 from regreen.fix.scope import Objection
 from regreen.fix.tree import tree_hash
 from regreen.model import (
@@ -65,6 +65,7 @@ class FixRun:
         self._side_effects: dict[str, None] = {}
         self._runs = 0
         self._uncovered = 0
+        self._old_bytes = ""
         self._trees: set[str] = {tree_hash({}, {})}
 
     # --- what a driver reads and calls ---------------------------------------------------------------
@@ -342,6 +343,8 @@ class FixRun:
                 selected=bool(self.request.selection),
             ),
             conflicts=restored.conflicts,
+            put_back=restored.transaction,
+            old_bytes=self._old_bytes,
         )
         self._log.emit("run_finished", outcome=self.outcome)
 
@@ -354,7 +357,7 @@ class FixRun:
             report = self._put_back_side_effects(final=True)
         else:
             report = self._bench.snapshots.restore_run(self.request.run_id, self._snapshot)
-        self._bench.snapshots.release(self._snapshot)
+        self._old_bytes = self._bench.snapshots.release(self._snapshot)
         self._log.emit("restored", restored=report.restored, deleted=report.deleted, conflicts=report.conflicts)
         return report
 
@@ -376,20 +379,6 @@ class FixRun:
             tuple(self._side_effects),
             self._uncovered,
         )
-
-
-async def drive(run: FixRun, proposer: Proposer) -> Outcome:
-    """Drive a started run to its end with one proposer. Its working time is charged to the run's budget."""
-    while run.outcome is None:
-        begin = time.monotonic()
-        proposal = await proposer.propose(run.brief)
-        if proposer.costs_budget:
-            run.spend(time.monotonic() - begin)
-        if proposal is None:
-            run.give_up()
-        else:
-            run.submit(proposal)
-    return run.outcome
 
 
 def _data(image: FileImage) -> bytes | None:

@@ -133,3 +133,5 @@ class Outcome:
     evidence: Evidence = field(default_factory=Evidence)
     hint: str = ""
     conflicts: tuple[Conflict, ...] = ()
+    put_back: str = ""  # transaction that put back what the tests had changed; restoring it gives their bytes again
+    old_bytes: str = ""  # transaction that holds the old bytes of what could not be put back

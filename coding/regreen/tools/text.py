@@ -172,6 +172,8 @@ def _outcome(o: Data, d: Data) -> str:
     elif o["restored"]:
         out.append("everything is as it was before the run")
     out.extend(f"conflict: {c['path']}: {c['reason']}" for c in o["conflicts"])
+    if o.get("old_bytes"):
+        out.append(f"the old bytes of what was not put back: restore({o['old_bytes']})")
     if o["evidence"]["flaky"]:
         out.append(f"flaky: {', '.join(o['evidence']['flaky'][:8])}")
     if o["hint"]:
