@@ -383,7 +383,8 @@ class Session:
             fixed=False,
             restored=not report.conflicts,
             conflicts=report.conflicts,
-            hint="The process ended in the middle of this run; its changes were restored.",
+            hint="The process ended in the middle of this run; its changes were restored"
+            + (", except for what the conflicts name." if report.conflicts else "."),
         )
         result = json.dumps({"attempts": [], "outcome": to_json(outcome)})
         with self.store.transaction() as db:
