@@ -182,6 +182,7 @@ def test_a_missing_dependency_is_the_environments_fault(tmp_path: Path) -> None:
         end = outcome(run_script(engine, script(tmp_path, [RIGHT])))
     assert end["reason"] == "environment"
     assert "surely_not_installed_package" in str(end["hint"])
+    assert "`.venv` in the project" in str(end["hint"])  # never into regreen's own environment
 
 
 def test_no_tests_is_the_environments_fault(tmp_path: Path) -> None:

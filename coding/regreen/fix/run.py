@@ -141,13 +141,6 @@ class FixRun:
         """Charge work done for the run elsewhere (a search proposer's, say) to its budget."""
         self._clock.add(seconds)
 
-    def check_budget(self) -> None:
-        """End the run if it was cancelled or its budget is spent."""
-        if self.outcome is None and self._bench.cancelled():
-            self._finish(StopReason.CANCELLED)
-        elif self.outcome is None and self._clock.spent_s >= self.request.rules.budget_s:
-            self._finish(StopReason.BUDGET)
-
     # --- one attempt ---------------------------------------------------------------------------------
 
     def _try(self, number: int, proposal: Proposal) -> Attempt:
@@ -176,10 +169,10 @@ class FixRun:
                 refusal="repeated",
                 message="this gives a tree that was tried before; it was not run again",
             )
-        self._trees.add(tree)
         report = edits.commit(plan, self._bench.journal, label=f"attempt {number}", run_id=self.request.run_id)
         if not report.ok:
             return replace(blank, edits=report.edits, message="the files changed meanwhile", refusal="stale")
+        self._trees.add(tree)
         self._log.emit("edit_applied", number=number, transaction=report.transaction, files=report.files)
         return self._measure(replace(blank, edits=report.edits, tree=tree, transaction=report.transaction))
 
@@ -189,8 +182,9 @@ class FixRun:
         now = self._without_flakes(standing(self._target, report), report)
         state = judge(self._best, now, report)
         message = one_line(state, now, report)
-        if state is AttemptState.PASSED and (doubt := self._doubt(attempt)):
-            state, message = AttemptState.SAME, doubt
+        if state is AttemptState.PASSED:
+            doubt, report = self._doubt(attempt, report)
+            state, message = (AttemptState.SAME, doubt) if doubt else (state, message)
         kept = state in (AttemptState.PASSED, AttemptState.IMPROVED)
         if kept:
             self._target = adopt(self._target, report)
@@ -232,27 +226,29 @@ class FixRun:
                 return standing(self._target, report)
         return now
 
-    def _doubt(self, attempt: Attempt) -> str:
-        """Verify a tree whose tests passed: protected files as they were, everything cold again. "" = no doubt."""
+    def _doubt(self, attempt: Attempt, report: SuiteReport) -> tuple[str, SuiteReport]:
+        """Verify a tree whose tests passed: protected files as they were, everything cold again.
+
+        Returns what speaks against it ("" = nothing), and the report that the verdict rests on.
+        """
         assert self._baseline is not None and self._snapshot is not None
         self._put_back_side_effects(final=False)
         changed = [p for p, sha in self._hashes(tuple(self._protected)).items() if sha != self._protected[p]]
         allowed = {e.path for e in attempt.edits} | set(self._bench.journal.touched(self.request.run_id))
         if tampered := sorted(set(changed) - (allowed if self.request.scope.tests != "readonly" else set[str]())):
-            return f"protected files changed during the run: {', '.join(tampered[:5])}"
+            return f"protected files changed during the run: {', '.join(tampered[:5])}", report
         cold = self._run_tests(self.request.selection)
         now = self._without_flakes(standing(self._target, cold), cold)
         if not now.green:
-            return "passed once, but not again: " + one_line(AttemptState.SAME, now, cold)
+            return "passed once, but not again: " + one_line(AttemptState.SAME, now, cold), cold
         missing = {i for i in self._baseline.report.outcomes if "::" in i} - set(cold.outcomes)
         if missing:
-            return f"tests are gone that the baseline had: {', '.join(sorted(missing)[:5])}"
+            return f"tests are gone that the baseline had: {', '.join(sorted(missing)[:5])}", cold
         goal = sorted(i for i in self._target.goal if i in cold.outcomes)
         last = self._run_tests(goal)
         if not all(passes(i, last) for i in goal):
-            return "the goal tests passed twice, but not a third time"
-        self._best_report = cold
-        return ""
+            return "the goal tests passed twice, but not a third time", last
+        return "", cold
 
     def _settle(self, attempt: Attempt) -> None:
         if self._bench.cancelled():

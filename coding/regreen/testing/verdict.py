@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from regreen.model import CaseOutcome, SuiteStatus
 from regreen.sandbox import Completed
+from regreen.settings import own_interpreter
 from regreen.testing.channel import RawFailure, Record
 from regreen.testing.selection import selects
 
@@ -143,10 +144,18 @@ def _environment(f: Facts) -> Verdict | None:
         return Verdict(
             SuiteStatus.ENVIRONMENT,
             f"missing in {f.interpreter}: {', '.join(f'`{m}`' for m in missing)} (imported for {where}). "
-            f"Install the project's dependencies there, for example `{f.interpreter} -m pip install {missing[0]}`, "
-            "or choose another interpreter with the setting `python`.",
+            + _where_to_install(f.interpreter, missing[0]),
         )
     return None
+
+
+def _where_to_install(interpreter: str, module: str) -> str:
+    if interpreter == own_interpreter():  # not the project's: its packages have no business there
+        return "Make a virtual environment `.venv` in the project with pytest and the project's dependencies."
+    return (
+        f"Install the project's dependencies there, for example `{interpreter} -m pip install {module}`, "
+        "or choose another interpreter with the setting `python`."
+    )
 
 
 def _unusable(f: Facts) -> Verdict | None:
