@@ -1,3 +1,5 @@
+"""The journal: every promise of the one journal has its test in this one place, which is why it is long."""
+
 import os
 import stat
 import threading
