@@ -9,7 +9,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -49,10 +49,6 @@ class Settings:
     sandbox: SandboxWish = "auto"
     python: str = ""  # interpreter for the project's tests; empty = find one
     limits: Limits = field(default_factory=Limits)
-
-    def with_roots(self, *roots: Path) -> Settings:
-        """The same settings with further trusted folders."""
-        return replace(self, roots=tuple(dict.fromkeys((*self.roots, *(r.resolve() for r in roots)))))
 
 
 _FILE_KEYS = {"mode", "sandbox", "python", "max_attempts", "budget_s", "test_timeout_s"}

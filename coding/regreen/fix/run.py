@@ -308,8 +308,8 @@ class FixRun:
 
     def _tree(self, changes: dict[str, bytes | None]) -> str:
         run_id, journal, workspace = self.request.run_id, self._bench.journal, self._bench.workspace
-        paths = sorted({*journal.touched(run_id), *changes})
         touched = journal.touched(run_id)
+        paths = sorted({*touched, *changes})
         now = {p: changes[p] if p in changes else _data(workspace.image(p)) for p in paths}
         base = {p: _data(journal.before(run_id, p) if p in touched else workspace.image(p)) for p in paths}
         return tree_hash(base, now)

@@ -107,7 +107,6 @@ class Process:
         self._mark = new_mark()
         self._swept = False
         self._stopping_since = 0.0
-        self._own_channel = channel
         self.channel: socket.socket | None = None
         with ExitStack() as undo, ExitStack() as theirs:
             self._output, output = os.pipe()

@@ -262,7 +262,7 @@ def _tests_text(done: object, total: object) -> str:
 
 
 def start_tests(
-    session: Session, selection: Sequence[str], *, argv: Sequence[str], timeout_s: float, last_failed: bool
+    session: Session, selection: Sequence[str], *, argv: Sequence[str], timeout_s: float, last_failed: bool, runner: str
 ) -> tuple[Job, Callable[[], SuiteReport | None]]:
     """Run tests as a job. The second value gives the report once the job is done."""
     session.allow("run")
@@ -278,6 +278,7 @@ def start_tests(
                 argv=argv,
                 timeout_s=timeout_s,
                 last_failed=last_failed,
+                runner=runner,
                 cancel=job.cancel,
                 log_folder=session.store.run_folder(run_id),
                 on_progress=lambda p: job.set_progress(

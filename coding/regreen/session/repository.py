@@ -54,6 +54,7 @@ Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
 
 _PLANS_KEPT = 20
+_DEFAULT_RUNNER = "pytest"
 _LONG_S = 3600.0
 _BRIEF_WAIT_S = 5.0  # for another process that is just writing an edit
 
@@ -224,6 +225,7 @@ class Session:
         per_test_timeout_s: float = 0.0,
         last_failed: bool = False,
         on_written: Callable[[Sequence[str]], None] | None = None,
+        runner: str = "auto",
     ) -> SuiteReport:
         """Run tests cold and remember which failed. The caller has asked `allow("run")`.
 
@@ -246,6 +248,7 @@ class Session:
             per_test_timeout_s=per_test_timeout_s,
             last_failed=self.last_failed() if last_failed else (),
             on_written=on_written,
+            runner=_DEFAULT_RUNNER if runner == "auto" else runner,
         )
         if report.outcomes:
             self._last_failed_file.write_text(json.dumps(sorted(report.failing)), "utf-8")

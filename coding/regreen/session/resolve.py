@@ -49,8 +49,3 @@ def work_tree(folder: Path) -> Path | None:
     """The nearest folder upward that holds a `.git`; found by looking, no program is run."""
     folder = folder.resolve()
     return next((f for f in (folder, *folder.parents) if (f / ".git").exists()), None)
-
-
-def is_inside(folder: Path, roots: Sequence[Path]) -> bool:
-    """Is the folder one of these, or in one of them?"""
-    return any(folder.is_relative_to(r) for r in roots)
