@@ -43,6 +43,8 @@ node: $(STAMP)
 	@sh scripts/node_tools.sh $(VENV)
 
 bench: $(STAMP)
+	$(BIN)/python benchmarks/edits.py
+	$(BIN)/python benchmarks/races.py
 	$(BIN)/python benchmarks/search.py
 
 # Needs uv. The lock holds names and versions only, so that any index can serve it.

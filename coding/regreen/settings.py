@@ -20,6 +20,7 @@ SandboxWish: TypeAlias = Literal["auto", "required", "off"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 SANDBOX_WISHES: tuple[str, ...] = get_args(SandboxWish)
+EDIT_FORMATS = ("auto", "search_replace", "unified_diff", "apply_patch", "str_replace", "whole_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Limits:
 
     max_file_bytes: int = 8 * 1024 * 1024
     max_response_bytes: int = 4 * 1024 * 1024
-    max_edits: int = 500
+    max_response_lines: int = 250_000
+    max_edits: int = 2000
     max_output_bytes: int = 64 * 1024 * 1024  # kept of a test run's output; the rest is counted and dropped
     test_timeout_s: float = 300.0
     max_attempts: int = 6
@@ -48,10 +50,15 @@ class Settings:
     mode: Mode = "accept-edits"
     sandbox: SandboxWish = "auto"
     python: str = ""  # interpreter for the project's tests; empty = find one
+    strict_edits: bool = False  # edits must match exactly, to the last blank
     limits: Limits = field(default_factory=Limits)
 
 
-_FILE_KEYS = {"mode", "sandbox", "python", "max_attempts", "budget_s", "test_timeout_s"}
+_FILE_KEYS: dict[str, tuple[type, ...]] = {
+    "mode": (str,), "sandbox": (str,), "python": (str,), "strict_edits": (bool,),
+    "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
+}  # fmt: skip
+_TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 
 
 def load_settings(
@@ -85,6 +92,7 @@ def load_settings(
         mode=cast("Mode", chosen["mode"]),
         sandbox=cast("SandboxWish", chosen["sandbox"]),
         python=chosen["python"],
+        strict_edits=_truth("REGREEN_STRICT_EDITS", environ, file.get("strict_edits", False)),
         limits=limits,
     )
 
@@ -108,15 +116,30 @@ def _read_config(path: Path) -> dict[str, Any]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
         raise ConfigError("config_refused", f"{path}: {e}", "correct the TOML syntax") from e
-    unknown = sorted(set(data) - _FILE_KEYS)
+    unknown = sorted(set(data) - set(_FILE_KEYS))
     if unknown:
         known = ", ".join(sorted(_FILE_KEYS))
         raise ConfigError("config_refused", f"{path}: unknown key {unknown[0]!r}", f"known keys: {known}")
     for key, value in data.items():
-        wanted = (int, float) if key in ("max_attempts", "budget_s", "test_timeout_s") else str
-        if not isinstance(value, wanted) or isinstance(value, bool) or (not isinstance(value, str) and value <= 0):
+        if not _fits(value, _FILE_KEYS[key]):
             raise ConfigError("config_refused", f"{path}: {key} is {value!r}", "see `regreen doctor` for the settings")
     return data
+
+
+def _fits(value: Any, wanted: tuple[type, ...]) -> bool:
+    if isinstance(value, bool) or wanted == (bool,):
+        return isinstance(value, wanted) and isinstance(value, bool) == (wanted == (bool,))
+    return isinstance(value, wanted) and (isinstance(value, str) or value > 0)
+
+
+def _truth(name: str, environ: Mapping[str, str], otherwise: bool) -> bool:
+    text = environ.get(name)
+    if text is None:
+        return otherwise
+    try:
+        return _TRUTHS[text.lower()]
+    except KeyError:
+        raise ConfigError("config_refused", f"{name} is {text!r}", "use true or false") from None
 
 
 def own_interpreter() -> str:

@@ -22,9 +22,7 @@ from filelock import FileLock
 
 from regreen.errors import ConfigError, EnvironmentFault
 
-SCHEMA_VERSION = 1
-
-_SCHEMA = """
+_FIRST_SCHEMA = """
 CREATE TABLE repos (key TEXT PRIMARY KEY, root TEXT NOT NULL);
 CREATE TABLE trust (path TEXT PRIMARY KEY, granted REAL NOT NULL, how TEXT NOT NULL);
 CREATE TABLE tainted (repo TEXT NOT NULL, path TEXT NOT NULL, sha TEXT NOT NULL, PRIMARY KEY (repo, path));
@@ -65,6 +63,13 @@ CREATE TABLE seen_changed (
 CREATE TABLE surroundings (
     snapshot TEXT PRIMARY KEY REFERENCES snapshots (id) ON DELETE CASCADE, data BLOB NOT NULL);
 """
+_PLANS_AND_ATTRIBUTES = """
+CREATE TABLE plans (
+    repo TEXT NOT NULL, id TEXT NOT NULL, created REAL NOT NULL, request TEXT NOT NULL, PRIMARY KEY (repo, id));
+ALTER TABLE entries ADD COLUMN before_attributes BLOB;
+"""
+_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES)  # each makes the next version out of the one before
+SCHEMA_VERSION = len(_MIGRATIONS)
 
 
 def new_id(kind: str) -> str:
@@ -110,16 +115,16 @@ class Store:
     def _migrate(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            for statement in _SCHEMA.split(";"):
-                db.execute(statement)
-            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        elif version != SCHEMA_VERSION:
+        if version > SCHEMA_VERSION:
             raise ConfigError(
                 "config_refused",
                 f"{self.folder}: written by another regreen (schema {version})",
                 "update regreen, or point REGREEN_STATE_DIR at another folder",
             )
+        for script in _MIGRATIONS[version:]:
+            for statement in script.split(";"):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         db.execute("COMMIT")
 
     @contextmanager
@@ -151,9 +156,13 @@ class Store:
     def rows(self, sql: str, *args: object) -> list[sqlite3.Row]:
         """The rows of a SELECT, addressable by column name."""
         with self._guard:
-            cursor = self._db.execute(sql, args)
-            cursor.row_factory = sqlite3.Row
-            return cursor.fetchall()
+            try:
+                cursor = self._db.execute(sql, args)
+                cursor.row_factory = sqlite3.Row
+                return cursor.fetchall()
+            except sqlite3.OperationalError as e:
+                raise EnvironmentFault("io", f"state folder {self.folder}: {e}",
+                                       "free disk space or end the process that holds the database") from e  # fmt: skip
 
     def put_blob(self, data: bytes) -> str:
         """Keep `data`; returns its hex sha256. The same bytes are kept once."""

@@ -1,7 +1,8 @@
 """The JSON form of our value types: what `--json`, structured tool results and events are made of.
 
-Rules: dataclass -> object with the same field names, enum -> its value, path -> its text, tuple -> list;
-a field that is None is left out (absent, never null), and so is a field marked `internal()`.
+Rules: dataclass -> object with the same field names (without the underscore behind a Python keyword), enum -> its
+value, path -> its text, tuple -> list; a field that is None is left out (absent, never null), and so is a field marked
+`internal()`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def to_json(value: object) -> Json:
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             shown = [f for f in dataclasses.fields(value) if _INTERNAL not in f.metadata]
             pairs = ((f.name, getattr(value, f.name)) for f in shown)
-            return {name: to_json(v) for name, v in pairs if v is not None}
+            return {name.removesuffix("_"): to_json(v) for name, v in pairs if v is not None}
         case _:
             raise TypeError(f"{type(value).__name__} has no JSON form")
 

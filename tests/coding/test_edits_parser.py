@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regreen.edits import FORMATS, known_formats, parse, prompt
+from regreen.edits.operations import FillFile, Operation, ReplaceLines
 from regreen.errors import UsageError
-from regreen.model import Replacement
 
 BLOCK = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
 
@@ -19,8 +19,8 @@ def paths(text: str) -> list[str]:
     return [edit.path for edit in parsed.edits]
 
 
-def problem(text: str) -> str:
-    parsed = parse(text)
+def problem(text: str, name: str = "auto") -> str:
+    parsed = parse(text, name)
     assert parsed.problem is not None, parsed.edits
     return f"{parsed.problem.kind}: {parsed.problem.message}"
 
@@ -90,13 +90,13 @@ def test_a_sentence_that_names_another_file_makes_reuse_unclear() -> None:
 
 def test_content_is_literal_to_the_last_blank() -> None:
     text = "a.md\n<<<<<<< SEARCH\n```\n    x \n>>> y\n======\n=======\n\n\\1 $& \t\n>>>>>>> REPLACE\n"
-    assert parse(text).edits == (Replacement("a.md", "```\n    x \n>>> y\n======\n", "\n\\1 $& \t\n"),)
+    assert parse(text).edits == (ReplaceLines("a.md", ("```", "    x ", ">>> y", "======"), ("", "\\1 $& \t")),)
 
 
 def test_longer_markers_hold_shorter_ones_as_content() -> None:
     inner = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n"
     text = f"doc.md\n<<<<<<<<< SEARCH\n{inner}=========\nx\n=======\n>>>>>>>>> REPLACE\n"
-    assert parse(text).edits == (Replacement("doc.md", inner, "x\n=======\n"),)
+    assert parse(text).edits == (ReplaceLines("doc.md", tuple(inner.split("\n")[:-1]), ("x", "=======")),)
 
 
 def test_a_crlf_response_is_read_like_an_lf_one() -> None:
@@ -146,7 +146,8 @@ def test_a_response_without_blocks_is_no_edits() -> None:
 @pytest.mark.parametrize("foreign", ["*** Begin Patch\n*** End Patch\n", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"])
 def test_a_second_format_is_never_dropped_in_silence(foreign: str) -> None:
     assert problem(f"a.py\n{BLOCK}\n{foreign}").startswith("parse: the response holds")
-    assert "is not read here" in problem(foreign)
+    assert parse(foreign, "search_replace").edits == ()
+    assert "to be read as search_replace, but holds" in problem(foreign, "search_replace")
     assert parse(f"a.py\n<<<<<<< SEARCH\n{foreign}=======\n>>>>>>> REPLACE\n").problem is None
 
 
@@ -159,7 +160,8 @@ def test_an_unknown_format_is_the_callers_mistake() -> None:
 
 @pytest.mark.parametrize("name", known_formats())
 def test_every_format_describes_itself_to_a_model(name: str) -> None:
-    assert "<<<<<<< SEARCH" in prompt(name)
+    marks = {"unified_diff": "@@", "apply_patch": "*** Begin Patch", "str_replace": "old_str", "whole_file": "```"}
+    assert marks.get(name, "<<<<<<< SEARCH") in prompt(name)
     assert all(key == row.name for key, row in FORMATS.items())
 
 
@@ -194,4 +196,7 @@ def test_any_lines_survive_a_block_with_long_enough_markers(search: list[str], r
     old, new = ("".join(line + "\n" for line in rows) for rows in (search, replace))
     n = 14
     parsed = parse(f"f.txt\n{'<' * n} SEARCH\n{old}{'=' * n}\n{new}{'>' * n} REPLACE\n")
-    assert parsed.edits == (Replacement("f.txt", old, new),)
+    wanted: Operation = ReplaceLines("f.txt", tuple(search), tuple(replace))
+    if not any(line.strip(" \t") for line in search):
+        wanted = FillFile("f.txt", new, blank=bool(search))
+    assert parsed.edits == (wanted,)

@@ -116,9 +116,10 @@ def test_a_plan_is_what_is_committed_and_its_id_names_the_changes(on: Bench) -> 
 def test_a_file_that_is_not_the_one_that_was_read_is_stale(on: Bench) -> None:
     on.put(a__py="x = 1\n", b__py="y = 1\n")
     sha = hashlib.sha256(b"x = 1\n").hexdigest()
-    edits = (("a.py", "x = 1", "x = 2"), ("b.py", "y = 1", "y = 2"))
+    edits = (("a.py", "x = 0", "x = 2"), ("b.py", "y = 1", "y = 2"))
     assert kinds(on.apply(*edits, expected_sha256={"a.py": "0" * 64})) == ["stale", ""]
     assert kinds(on.apply(*edits, expected_sha256={"a.py": ""})) == ["stale", ""]
+    edits = (("a.py", "x = 1", "x = 2"), ("b.py", "y = 1", "y = 2"))
     assert kinds(on.apply(("new.py", "", "x"), expected_sha256={"new.py": sha})) == ["stale"]
     assert on.plan(*edits, expected_sha256={"./a.py": sha.upper()}).report.ok
     assert "was not compared" in on.plan(*edits, expected_sha256={"other.py": sha}).report.warnings[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -11,13 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.edits import Bench, bench, tree
 
 from regreen.edits.align import align
 from regreen.edits.ladder import LEVELS, find
-from regreen.edits.lines import MAX_COMPARED, FileLines, TooRepetitive
+from regreen.edits.lines import MAX_COMPARED, FileLines, Rows, TooRepetitive
 
 BODIES = st.one_of(
     st.sampled_from(
@@ -88,7 +89,9 @@ def _rows(data: bytes) -> list[bytes]:
     return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-@settings(max_examples=15, deadline=None, database=None)
+@settings(max_examples=40, deadline=None, database=None)
+@example(([("|0", "\n"), ("|1", "\n")], [(0, 1, [])]), True, "f.txt")
+@example(([("|0", "\n"), ("|1", "\n")], [(0, 2, [])]), True, "f.txt")
 @given(edited_files(), st.booleans(), st.sampled_from(["f.txt", "a b/f g.txt", "d\u00e9/\u6f22.txt", "q\"uo'te.txt"]))
 def test_the_dry_run_diff_applied_by_git_is_the_commit(
     made: tuple[list[tuple[str, str]], list[tuple[int, int, list[str]]]], marked: bool, name: str
@@ -112,6 +115,59 @@ def test_the_dry_run_diff_applied_by_git_is_the_commit(
     in_fresh_folder(check, {name: data})
 
 
+def as_diff(windows: list[tuple[int, int, list[str]]], bodies: list[str]) -> str:
+    """The windows as a unified diff with a line of context on either side, where there is one; numbers are wrong."""
+    hunks = ["--- a/f.txt", "+++ b/f.txt"]
+    for start, end, new in windows:
+        old = [f"-{body}" for body in bodies[start:end]]
+        before, after = (
+            [f" {body}" for body in part] for part in (bodies[max(0, start - 1) : start], bodies[end:][:1])
+        )
+        hunks += ["@@ -1,9 +9,1 @@", *before, *old, *(f"+{body}" for body in new), *after]
+    return "\n".join(hunks) + "\n"
+
+
+def as_patch(windows: list[tuple[int, int, list[str]]], bodies: list[str]) -> str:
+    body = as_diff(windows, bodies).split("\n", 2)[2].replace("@@ -1,9 +9,1 @@", "@@")
+    return f"*** Begin Patch\n*** Update File: f.txt\n{body}*** End Patch\n"
+
+
+def as_calls(windows: list[tuple[int, int, list[str]]], bodies: list[str]) -> str:
+    """The windows as pieces of text; one that is only inserted goes behind its line, from the end on."""
+    made: list[dict[str, object]] = []
+    for start, end, new in sorted(windows, reverse=True):
+        call: dict[str, object] = {"path": "f.txt", "command": "insert", "insert_line": start, "insert_text": text(new)}
+        if end > start:
+            call = {"path": "f.txt", "command": "str_replace", "old_str": text(bodies[start:end]), "new_str": text(new)}
+        made.append(call)
+    return json.dumps(made)
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(edited_files())
+def test_every_format_says_the_same(made: tuple[list[tuple[str, str]], list[tuple[int, int, list[str]]]]) -> None:
+    lines, windows = made
+    bodies = [body for body, _ in lines]
+    windows = [(s, e, new) for s, e, new in windows if new or e > s]
+    if not windows or any("\r" in body for _, _, new in windows for body in [*new, *bodies]) or not lines[-1][1]:
+        return
+
+    def check(on: Bench, _: Path) -> None:
+        outcomes = {name: on.plan(write(windows, bodies)) for name, write in WRITERS.items()}
+        for name, planned in outcomes.items():
+            kinds = {e.error.kind for e in planned.report.edits if e.error}
+            assert planned.report.ok or kinds <= {"no_op"}, (name, planned.report)
+        assert len({planned.id for planned in outcomes.values()}) == 1
+        if outcomes["diff"].report.ok:
+            again = on.plan("".join(file.diff for file in outcomes["diff"].report.files))
+            assert again.id == outcomes["diff"].id, "its own diff, read again"
+
+    in_fresh_folder(check, {"f.txt": as_bytes(lines)})
+
+
+WRITERS = {"diff": as_diff, "patch": as_patch, "calls": as_calls}
+
+
 @settings(max_examples=200, deadline=None, database=None)
 @given(*[st.lists(st.sampled_from("aabc"), max_size=14)] * 2)
 def test_alignment_pairs_equal_lines_in_rising_order(old: list[str], new: list[str]) -> None:
@@ -128,7 +184,7 @@ def test_alignment_pairs_equal_lines_in_rising_order(old: list[str], new: list[s
     st.lists(st.sampled_from(["a", " a", "  a", "\ta", "b", "b ", "", "\tb", "    b"]), min_size=1, max_size=3),
 )
 def test_the_first_level_with_a_place_decides_and_lists_every_place(file: list[str], search: list[str]) -> None:
-    found = find(FileLines([(body, "\n") for body in file]), tuple(search), ("x",))
+    found = find(FileLines(Rows.ended(file)), tuple(search), ("x",))
     exact = [n for n in range(len(file)) if file[n : n + len(search)] == search]
     if exact:
         assert found is not None
@@ -172,7 +228,7 @@ def test_matching_work_does_not_grow_with_the_square(shape: str) -> None:
 
         def run() -> None:
             with suppress(TooRepetitive):
-                find(FileLines([(body, "\n") for body in file]), tuple(search), ("x",))
+                find(FileLines(Rows.ended(file)), tuple(search), ("x",))
 
         return run
 

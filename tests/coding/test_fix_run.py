@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -318,3 +319,19 @@ def test_the_budget_ends_the_run(tmp_path: Path) -> None:
         data = run_script(engine, script(tmp_path, WRONG), budget_s=1e-3)
     assert outcome(data)["reason"] == "budget"
     assert (root / "calc.py").read_text() == CALC
+
+
+@pytest.mark.parametrize(
+    "patch", ["*** Delete File: test_calc.py\n", "*** Update File: test_calc.py\n*** Move to: x.py\n"]
+)
+def test_a_fix_may_come_as_a_diff_but_not_take_the_tests_away(tmp_path: Path, patch: str) -> None:
+    root = red_repo(tmp_path / "r")
+    right = f"--- a/calc.py\n+++ b/calc.py\n@@ -1 +1 @@\n-{BUG}\n+{FIX}\n"
+    path = tmp_path / "texts.jsonl"
+    texts = (f"*** Begin Patch\n{patch}*** End Patch\n", right)
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
+    with engine_on(root) as engine:
+        data = run_script(engine, path)
+    assert [a.get("refusal") for a in data["attempts"]] == ["path_protected", ""]
+    assert outcome(data)["reason"] == "fixed"
+    assert sorted(p.name for p in root.glob("*.py")) == ["calc.py", "test_calc.py"]

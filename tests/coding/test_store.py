@@ -82,6 +82,21 @@ def test_records_outlive_the_process(tmp_path: Path) -> None:
     second.close()
 
 
+def test_database_of_the_first_version_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path) -> None:
+    Store(tmp_path / "state").close()
+    database = sqlite3.connect(tmp_path / "state/regreen.db")
+    database.executescript(
+        "DROP TABLE plans; ALTER TABLE entries DROP COLUMN before_attributes; PRAGMA user_version=1;"
+        "INSERT INTO trust VALUES ('/a', 0, 'test')"
+    )
+    database.close()
+    store = Store(tmp_path / "state")
+    assert trust(store) == ["/a"]
+    assert store.rows("SELECT * FROM plans") == []
+    assert store.rows("SELECT before_attributes FROM entries") == []
+    store.close()
+
+
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 99])
 def test_database_of_a_newer_version_is_refused_and_not_touched(tmp_path: Path, version: int) -> None:
     Store(tmp_path / "state").close()

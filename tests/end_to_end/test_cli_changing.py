@@ -115,3 +115,63 @@ def test_missing_git_is_named_as_the_cause(shell):
     done = shell.run("changes", "--json", extra={"PATH": "/nonexistent"})
     assert (done.code, done.document["error"]["kind"]) == (3, "environment")
     assert "git" in done.document["error"]["message"] and "PATH" in done.document["error"]["message"]
+
+
+DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+
+
+def test_a_diff_and_calls_are_read_too(shell):
+    assert shell.run("edit", "-", stdin=DIFF).code == 0
+    call = '[{"command": "str_replace", "path": "a.py", "old_str": "2", "new_str": "3"}]'
+    assert shell.run("edit", "-", "--format", "str_replace", stdin=call).code == 0
+    assert (shell.cwd / "a.py").read_text() == "x = 3\n"
+    assert shell.run("edit", "-", "--format", "search_replace", stdin=DIFF).code == 1
+
+
+def test_a_plan_is_committed_by_another_process_or_some_of_its_hunks(shell):
+    both = BLOCK + "b.py\n<<<<<<< SEARCH\nz = 1\n=======\nz = 2\n>>>>>>> REPLACE\n"
+    shown = shell.run("edit", "-", "--dry-run", stdin=both)
+    assert "[hunk 1]" in shown.out and "[hunk 2]" in shown.out
+    plan = shell.run("edit", "-", "--dry-run", "--json", stdin=both).document["plan"]
+    done = shell.run("edit", "--commit", plan, "--hunks", "2", "--json").document
+    assert [edit["status"] for edit in done["edits"]] == ["not_chosen", "applied"]
+    assert ((shell.cwd / "a.py").read_text(), (shell.cwd / "b.py").read_text()) == ("x = 1\n", "z = 2\n")
+    stale = shell.run("edit", "--commit", plan, "--json")
+    assert (stale.code, stale.document["ok"]) == (1, False)
+    assert shell.run("edit", "--commit", plan, "--hunks", "7", "--json").code == 1
+    shell.run("undo")
+    assert (
+        shell.run("edit", "--commit", plan, "--hunks", "7", "--json").document["error"]["kind"] == "invalid_arguments"
+    )
+    assert shell.run("edit", "--commit", plan).code == 0
+    assert (shell.cwd / "a.py").read_text() == "x = 2\n"
+
+
+def test_a_plan_is_not_committed_to_other_bytes(shell):
+    plan = shell.run("edit", "-", "--dry-run", "--json", stdin=BLOCK).document["plan"]
+    (shell.cwd / "a.py").write_text("x = 1\n# mine\n")
+    done = shell.run("edit", "--commit", plan, "--json").document
+    assert done["edits"][0]["error"]["kind"] == "stale"
+    assert "x = 1" in done["edits"][0]["error"]["closest"]["text"]
+    assert (shell.cwd / "a.py").read_text() == "x = 1\n# mine\n"
+
+
+def test_edits_may_say_what_they_were_written_for(shell):
+    sha = shell.run("read", "a.py", "--json").document["sha256"]
+    whole = "a.py\n```\ny = 1\n```\n"
+    assert shell.run("edit", "-", "--format", "whole_file", stdin=whole).code == 1
+    assert shell.run("edit", "-", "--format", "whole_file", "--expect", f"a.py={sha}", stdin=whole).code == 0
+    assert (shell.cwd / "a.py").read_text() == "y = 1\n"
+    assert shell.run("edit", "-", "--expect", "nonsense", "--json", stdin=whole).code == 2
+
+
+def test_strict_edits_match_exactly_or_not_at_all(shell):
+    loose = BLOCK.replace("x = 1", "x = 1  ")
+    assert shell.run("edit", "-", "--strict", stdin=loose).code == 1
+    assert shell.run("edit", "-", extra={"REGREEN_STRICT_EDITS": "true"}, stdin=loose).code == 1
+    assert shell.run("edit", "-", stdin=loose).code == 0
+
+
+def test_there_must_be_something_to_apply(shell):
+    assert shell.run("edit", "--json").document["error"]["kind"] == "invalid_arguments"
+    assert shell.run("edit", "--commit", "plan-none", "--json").document["error"]["kind"] == "not_found"

@@ -29,7 +29,7 @@ class Bench:
 
     def plan(self, *edits: str | tuple[str, str, str], **options: Any) -> EditPlan:
         if len(edits) == 1 and isinstance(edits[0], str):
-            return plan(Proposal(text=edits[0]), self.workspace, **options)
+            return plan(Proposal(text=edits[0], format=options.pop("format", "auto")), self.workspace, **options)
         return plan(Proposal(replacements=tuple(Replacement(*e) for e in edits)), self.workspace, **options)
 
     def apply(self, *edits: str | tuple[str, str, str], **options: Any) -> EditReport:

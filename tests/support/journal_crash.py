@@ -1,7 +1,8 @@
 """Kills a process at every step of a journalled change, then recovers, and prints what it found. Run as a script.
 
-A step is killed by SIGKILL in a forked child, so that one interpreter start serves all steps. Output: one JSON
-list: for each step its name and the state (`old`, `new`, or a description) after recovery.
+Steps are those of the journal and, between them, every call that writes into the project. A step is killed by SIGKILL
+in a forked child, so that one interpreter start serves all steps. Output: one JSON list: for each step its name and
+the state (`old`, `new`, or a description) after recovery.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TypeAlias
 
 from regreen.store import Store
 from regreen.workspace import Change, Journal, Workspace
+from support.faults import watched
 
 Action: TypeAlias = Callable[[Journal], object]
 Tree: TypeAlias = dict[str, tuple[str, int, int]]
@@ -25,14 +27,16 @@ LONG = b"".join(b"line %d\n" % i for i in range(3000))
 
 
 def build(root: Path) -> None:
-    """The project before the change: a file to modify, one to delete, one with two names, one to leave alone."""
+    """The project before the change: files to modify, delete and rename, one with two names, one to leave alone."""
     (root / "pkg").mkdir(parents=True)
     (root / "pkg/mod.py").write_bytes(b"old\n")
     (root / "gone.py").write_bytes(b"to be deleted\n")
     (root / "twin.py").write_bytes(LONG)
     (root / "other.py").hardlink_to(root / "twin.py")
     (root / "untouched.py").write_bytes(b"mine\n")
+    (root / "moved.sh").write_bytes(b"#!/bin/sh\n")
     (root / "pkg/mod.py").chmod(0o750)
+    (root / "moved.sh").chmod(0o755)
     for number, path in enumerate(sorted(p for p in root.rglob("*") if p.is_file())):
         os.utime(path, ns=(10**18 + number, 10**18 + number))
     os.utime(root / "twin.py", ns=(10**18 + 77, 10**18 + 77))
@@ -44,6 +48,8 @@ def changes() -> list[Change]:
         Change("pkg/mod.py", sha256(b"old\n").hexdigest(), b"new\n"),
         Change("twin.py", sha256(LONG).hexdigest(), LONG.replace(b"line", b"row")),
         Change("gone.py", sha256(b"to be deleted\n").hexdigest(), None),
+        Change("moved.sh", sha256(b"#!/bin/sh\n").hexdigest(), None),
+        Change("bin/moved.sh", "", b"#!/bin/sh\n", 0o755),
     ]
 
 
@@ -58,7 +64,7 @@ def tree(root: Path, *, times: bool) -> Tree:
 
 
 class Bomb:
-    """A step hook that ends the process at its n-th call; n = 0 never."""
+    """A hook of steps and calls that ends the process at its n-th call; n = 0 never."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -94,7 +100,7 @@ def in_child(work: Callable[[Bomb], None], number: int) -> tuple[bool, list[str]
 def with_journal(root: Path, state: Path, bomb: Bomb, work: Action) -> None:
     store = Store(state)
     try:
-        with Workspace(root) as workspace:
+        with Workspace(root) as workspace, watched(bomb):
             work(Journal(store, workspace, on_step=bomb))
     finally:
         store.close()
@@ -104,8 +110,12 @@ class Trial:
     """One action on the project of `build`, and what the project is before and after it when nothing goes wrong."""
 
     def __init__(self, folder: Path, action: Action, start: Action) -> None:
-        self.root, self.state = folder / "ws", folder / "state"
-        self.action, self.start = action, start
+        self.root, self.state, self._kept = folder / "ws", folder / "state", folder / "kept"
+        self.action = action
+        build(self.root)
+        self._run(start, 0)
+        for made in (self.root, self.state):
+            shutil.move(made, self._kept / made.name)
         self._prepare()
         self.old = tree(self.root, times=True)
         self.steps = self._run(action, 0)[1]
@@ -115,27 +125,31 @@ class Trial:
         return in_child(lambda bomb: with_journal(self.root, self.state, bomb, work), kill)
 
     def _prepare(self) -> None:
+        """Project and state as they are before the action."""
         for folder in (self.root, self.state):
             shutil.rmtree(folder, ignore_errors=True)
-        build(self.root)
-        self._run(self.start, 0)
+            shutil.copytree(self._kept / folder.name, folder)
+        (self.root / "other.py").unlink()
+        (self.root / "other.py").hardlink_to(self.root / "twin.py")
+
+    def _recover(self, journal: Journal) -> None:
+        journal.recover()
+        now = tree(self.root, times=True)
+        if journal.recover() or tree(self.root, times=True) != now:
+            raise SystemExit("a second recovery changed something")
 
     def after(self, kill: int, *recovery_kills: int) -> str:
         """The state after the action killed at step `kill`, recoveries killed at theirs, and one that is not."""
         self._prepare()
-        old = tree(self.root, times=True)
         if not self._run(self.action, kill)[0]:
             return "was not killed"
         for number in recovery_kills:
             self._run(Journal.recover, number)
-        self._run(Journal.recover, 0)
-        now = tree(self.root, times=True)
-        self._run(Journal.recover, 0)
-        if tree(self.root, times=True) != now:
-            return "a second recovery changed something"
+        self._run(self._recover, 0)
         if not (self.root / "twin.py").samefile(self.root / "other.py"):
             return "a file lost its second name"
-        if now == old:
+        now = tree(self.root, times=True)
+        if now == self.old:
             return "old"
         return "new" if tree(self.root, times=False) == self.new else f"neither: {json.dumps(now)}"
 
@@ -156,7 +170,7 @@ def main(folder: Path, what: str, twice: bool) -> None:
     trial = Trial(folder, *((commit, nothing) if what == "commit" else (rewind, commit)))
     ends: list[tuple[str, str]] = []
     for number, name in enumerate(trial.steps, 1):
-        second = 1 + number * 5 % 12  # one of the recovery's own steps, another one each time
+        second = 1 + number * 7 % 40  # one of the recovery's own steps, another one each time
         label = f"{number} {name}" + (f", recovery {second}" if twice else "")
         ends.append((label, trial.after(number, *((second,) if twice else ()))))
     print(json.dumps(ends))

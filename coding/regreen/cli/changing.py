@@ -24,8 +24,18 @@ _SHOWN_FILES = 5
 
 
 def edit(invocation: Invocation) -> Answer:
-    """Apply the blocks of a response, read from a file or from standard input."""
-    arguments = {"text": _response(invocation.args.file, invocation.cwd), **invocation.given("format", "dry_run")}
+    """Apply the edits of a response, read from a file or from standard input, or the plan of a dry run."""
+    args = invocation.args
+    if not args.file and not args.commit:
+        raise UsageError("invalid_arguments", "there is nothing to apply", "name a file, - for standard input, or "
+                         "--commit PLAN")  # fmt: skip
+    arguments: dict[str, object] = invocation.given("format", "dry_run", "commit")
+    if args.file:
+        arguments["text"] = _response(args.file, invocation.cwd)
+    if args.hunks:
+        arguments["hunks"] = list(args.hunks)
+    if args.expect:
+        arguments["expected_sha256"] = dict(map(_expectation, args.expect))
     asks = invocation.settings().mode == "ask" and somebody_answers(invocation.screen)
     if asks and not invocation.args.dry_run:
         return _edit_asking(invocation, arguments)
@@ -89,6 +99,13 @@ def _line(found: Restorable) -> Line:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.created))
     more = f" and {len(found.files) - _SHOWN_FILES} more" if len(found.files) > _SHOWN_FILES else ""
     return Line(f"{found.id}  {when}  {found.what}: {', '.join(found.files[:_SHOWN_FILES])}{more}")
+
+
+def _expectation(text: str) -> tuple[str, str]:
+    path, equals, sha = text.rpartition("=")
+    if not equals or not path:
+        raise UsageError("invalid_arguments", f"--expect {text!r}", "give PATH=SHA256, as `regreen read` tells it")
+    return path, sha
 
 
 def _ask(invocation: Invocation, tool: str, arguments: dict[str, object]) -> Answer:

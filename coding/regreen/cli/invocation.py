@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,12 +76,13 @@ class Invocation:
 
     def settings(self, *roots: Path) -> Settings:
         """The settings in force, with `roots` trusted. Raises ConfigError."""
-        return load_settings(self.environ, roots=roots, mode=self.args.mode, sandbox=self.args.sandbox,
-                             python=getattr(self.args, "python", ""))  # fmt: skip
+        settings = load_settings(self.environ, roots=roots, mode=self.args.mode, sandbox=self.args.sandbox,
+                                 python=getattr(self.args, "python", ""))  # fmt: skip
+        return replace(settings, strict_edits=settings.strict_edits or getattr(self.args, "strict", False))
 
     def given(self, *names: str) -> dict[str, object]:
         """Those of the named arguments that were given a value, for handing on to a tool."""
-        return {n: v for n in names if (v := getattr(self.args, n)) not in (None, "", [], False)}
+        return {n: v for n in names if (v := getattr(self.args, n)) not in (None, "", [], (), False)}
 
     def _home(self) -> Path | None:
         home = self.environ.get("HOME", "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from regreen.errors import UsageError
-from regreen.settings import MODES, SANDBOX_WISHES
+from regreen.settings import EDIT_FORMATS, MODES, SANDBOX_WISHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,13 @@ def _line_range(text: str) -> tuple[int, int]:
         return first, int(end or 0) if colon else first
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not FIRST:LAST, such as 10:40") from None
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers, such as 1,3") from None
 
 
 def _positive(kind: type[int] | type[float]) -> Any:
@@ -95,11 +102,18 @@ COMMANDS: tuple[Command, ...] = (
             "reading:read",
             (_option("path", metavar="FILE"),
              _option("--lines", type=_line_range, default=(1, 0), metavar="FIRST:LAST"))),
-    Command("edit", "apply SEARCH/REPLACE blocks: all of them or none", "regreen edit answer.md --dry-run",
+    Command("edit", "apply a response's edits: all of them or none", "regreen edit answer.md --dry-run",
             "changing:edit",
-            (_option("file", metavar="FILE|-", help="the text holding the blocks; - reads it from stdin"),
+            (_option("file", nargs="?", default="", metavar="FILE|-",
+                     help="the text holding blocks, a diff, a patch or calls; - reads it from stdin"),
              _option("--dry-run", action="store_true", help="show what would change, write nothing"),
-             _option("--format", default="auto", help="edit format (default: auto)"))),
+             _option("--format", default="auto", choices=EDIT_FORMATS, help="edit format (default: auto)"),
+             _option("--commit", metavar="PLAN", default="", help="apply exactly the plan of an earlier dry run"),
+             _option("--hunks", type=_numbers, metavar="N,N", default=(),
+                     help="only these hunks, numbered as a dry run shows them"),
+             _option("--expect", **_MANY, metavar="PATH=SHA256",
+                     help="what the edits were written for; may be repeated"),
+             _option("--strict", action="store_true", help="exact matches only, to the last blank"))),
     Command("changes", "what differs from HEAD, a snapshot or the start of a run", "regreen changes --since HEAD",
             "changing:changes",
             (_option("--since", default="HEAD", metavar="X", help="HEAD, a snapshot or a run (default: HEAD)"),)),

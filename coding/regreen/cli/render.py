@@ -153,9 +153,19 @@ def _kept(outcome: Data) -> Iterator[Line]:
 
 def planned(data: Data) -> Iterator[Line]:
     """What edits would change."""
-    for file in data.get("files", []):
-        yield Line(f"{file['action']} {file['path']} (+{file['added']} -{file['removed']})", "strong")
-        yield from diff(file.get("diff", ""))
+    files = data.get("files", [])
+    number = 0
+    several = sum(file.get("hunks", 0) for file in files) > 1
+    for file in files:
+        source = f"{file['from']} to " if file.get("from") else ""
+        whole = file["action"] != "modify"  # then all of the file is one part to choose
+        number += whole
+        label = f" [hunk {number}]" if whole and several else ""
+        yield Line(f"{file['action']} {source}{file['path']} (+{file['added']} -{file['removed']}){label}", "strong")
+        for line in diff(file.get("diff", "")):
+            starts = line.style == "hunk" and not whole
+            number += starts
+            yield Line(f"{line.text} [hunk {number}]", "hunk") if several and starts else line
 
 
 def _edit(data: Data) -> Iterator[Line]:
@@ -173,7 +183,7 @@ def applied(data: Data) -> Iterator[Line]:
     if data.get("transaction"):
         yield Line(f"applied as {data['transaction']}; `regreen undo` takes it back", "good")
     elif data.get("ok"):
-        yield Line("would apply; nothing was written", "good")
+        yield Line(f"would apply; nothing was written. `regreen edit --commit {data['plan']}` applies it", "good")
     else:
         yield Line("nothing was written", "bad")
 
@@ -187,7 +197,7 @@ def _edit_error(edit: Data, error: Data) -> Iterator[Line]:
         yield Line(f"  the closest place is lines {closest['start']}-{closest['end']}:")
         yield from split(closest["text"].rstrip("\n"), "dim", "  ")
     if first := error.get("first_difference"):
-        yield Line(f"  line {first['line']} is {first['found']}, SEARCH has {first['expected']}")
+        yield Line(f"  line {first['line']} is {first['found']}, the edit has {first['expected']}")
     if error.get("hint"):
         yield Line(f"  hint: {worded(error['hint'])}")
 

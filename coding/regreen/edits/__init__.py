@@ -9,10 +9,22 @@ Rule of the package: an edit lands in the one place that it names exactly, or no
 because it looked similar.
 """
 
-from regreen.edits.committing import commit
+from regreen.edits.committing import commit, outdated
 from regreen.edits.formats import FORMATS, known_formats, parse, prompt
 from regreen.edits.parsed import Format, Parsed
 from regreen.edits.planning import EditPlan, plan
 from regreen.edits.wording import describe
 
-__all__ = ["FORMATS", "EditPlan", "Format", "Parsed", "commit", "describe", "known_formats", "parse", "plan", "prompt"]
+__all__ = [
+    "FORMATS",
+    "EditPlan",
+    "Format",
+    "Parsed",
+    "commit",
+    "describe",
+    "known_formats",
+    "outdated",
+    "parse",
+    "plan",
+    "prompt",
+]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
 
-from regreen.edits.lines import is_blank
+from regreen.edits.operations import is_blank
 
 _TOKEN = re.compile(r"\w+")
 _MAX_TOKENS = 48  # distinct tokens of SEARCH that are looked up

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from regreen.edits.ladder import indent_of
-from regreen.edits.lines import BLANKS
+from regreen.edits.operations import BLANKS
 
 _PUNCTUATION = str.maketrans({
     "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",

@@ -1,16 +1,21 @@
 """Writes a plan, exactly as it was worked out, through the journal; or nothing.
 
-Rule: a file that is no longer what the plan was made for makes the whole commit `stale`. No second look, no merging.
+Rule: a file that is no longer what the plan was made for makes the whole commit `stale`. Nothing is merged; the answer
+shows the file as it is now.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
-from regreen.edits.explain import WHOLE
+from regreen.edits.closest import Neighbourhood, Work
+from regreen.edits.explain import WHOLE, excerpt
+from regreen.edits.planned import PlannedFile
 from regreen.edits.planning import EditPlan
-from regreen.model import EditError, EditReport
-from regreen.workspace import Journal, StaleFile
+from regreen.errors import RegreenError
+from regreen.model import ClosestPlace, EditError, EditReport, EditResult
+from regreen.workspace import Journal, StaleFile, Text, Workspace
 
 
 def commit(plan: EditPlan, journal: Journal, *, label: str, run_id: str = "") -> EditReport:
@@ -24,14 +29,43 @@ def commit(plan: EditPlan, journal: Journal, *, label: str, run_id: str = "") ->
     try:
         transaction = journal.commit(plan.changes, label=label, run_id=run_id)
     except StaleFile as e:
-        return _stale(plan, e)
+        return outdated(plan, e.paths, journal.workspace)
     edits = tuple(replace(r, status="applied") if r.status == "would_apply" else r for r in plan.report.edits)
     return replace(plan.report, edits=edits, transaction=transaction)
 
 
-def _stale(plan: EditPlan, stale: StaleFile) -> EditReport:
-    error = EditError("stale", stale.message, f"read it again and write the edits for it as it is now; {WHOLE}")
-    results = zip(plan.report.edits, plan.reals, strict=True)
-    edits = tuple(replace(r, status="failed", error=error) if real in stale.paths else r for r, real in results)
+def outdated(plan: EditPlan, paths: Collection[str], workspace: Workspace) -> EditReport:
+    """The answer when files are not any more what `plan` was made for: nothing applied, and what is there now."""
+    by_path = {path: file for file in plan.files for path in (file.path, file.image.real)}
+    edits: list[EditResult] = []
+    for result, reals in zip(plan.report.edits, plan.reals, strict=True):
+        changed = next((path for path in reals if path in paths), "")
+        edits.append(_outdated(result, by_path[changed], workspace) if changed in by_path else result)
     said = f"NOTHING was applied: a file changed since the edits were planned. Send all {len(edits)} edits again."
-    return EditReport(False, (), edits, (said, *plan.report.warnings))
+    return EditReport(False, (), tuple(edits), (said, *plan.report.warnings))
+
+
+def _outdated(result: EditResult, file: PlannedFile, workspace: Workspace) -> EditResult:
+    sha, now = _now(file.path, result, file, workspace)
+    error = EditError(
+        "stale",
+        f"`{file.path}` changed since the edits were planned: {f'now sha256 {sha}' if sha else 'it is gone'}",
+        f"write the edits for it as it is now; {WHOLE}",
+        closest=now,
+    )
+    return replace(result, status="failed", error=error)
+
+
+def _now(path: str, result: EditResult, file: PlannedFile, workspace: Workspace) -> tuple[str, ClosestPlace | None]:
+    """The file's hash now ("" = it is gone), and its lines where the edit was to apply, if they can be told."""
+    try:
+        image = workspace.image(path)
+    except RegreenError:
+        return "", None
+    text = Text.decode(image.data) if image.kind == "file" else None
+    wanted = file.before.bodies[max(0, result.line_start - 1) : result.line_end]
+    if not isinstance(text, Text) or not wanted:
+        return image.sha256, None
+    bodies = [line.body for line in text.lines]
+    found = Neighbourhood(bodies).closest(wanted, Work())
+    return image.sha256, excerpt(found[0], found[1], bodies[found[0] : found[1]]) if found else None

@@ -6,6 +6,7 @@ Rule: every text in them is bounded and cut between characters; a report over ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from regreen.edits.closest import Neighbourhood, Work
 from regreen.edits.clues import clue, clue_of_search, first_difference, shown
@@ -45,6 +46,46 @@ def repetitive(path: str) -> EditError:
     )
 
 
+def several_pieces(path: str, lines: Sequence[int], *, overlapping: bool) -> EditError:
+    """A piece of text stands at several places, or overlaps itself."""
+    known = tuple(dict.fromkeys(n for n in lines if n))[:MAX_CANDIDATES]
+    several = f"more than {MAX_CANDIDATES}" if len(lines) > MAX_CANDIDATES else str(len(lines))
+    where = f": lines {', '.join(map(str, known))}" if known else ""
+    if overlapping:
+        return EditError("ambiguous", f"`{path}`: the places at which old_str stands overlap{where}",
+                         f"send a longer old_str; {WHOLE}", candidates=known)  # fmt: skip
+    return EditError("ambiguous", f"`{path}`: old_str stands at {several} places{where}",
+                     f"add text around it to both strings until only one place fits, or set replace_all; {WHOLE}",
+                     candidates=known)  # fmt: skip
+
+
+def within_words(path: str, lines: Sequence[int], count: int) -> EditError:
+    """A piece of text stands there, but begins or ends in the middle of a word."""
+    known = tuple(dict.fromkeys(n for n in lines if n))[:MAX_CANDIDATES]
+    where = f" (line{'s' if len(known) > 1 else ''} {', '.join(map(str, known))})" if known else ""
+    some = "it stands there only" if count == len(lines) else f"{len(lines)} of {count} places are"
+    return EditError("no_match", f"`{path}`: old_str begins or ends in the middle of a word: {some} as a part of a "
+                     f"longer name or number{where}",
+                     f"word boundary: send the whole word in both strings; {WHOLE}", candidates=known)  # fmt: skip
+
+
+def elsewhere(path: str, places: Sequence[int], wanted: str) -> EditError:
+    """The lines stand in the file (1-based), but not where the edit says that they do."""
+    known = tuple(n for n in places if n)[:MAX_CANDIDATES]
+    where = f"line{'s' if len(known) > 1 else ''} {', '.join(map(str, known))}"
+    return EditError("no_match", f"`{path}`: SEARCH stands at {where}, but not {wanted}",
+                     f"correct the anchor or the end mark, or leave it out; {WHOLE}", candidates=known)  # fmt: skip
+
+
+def placeless(path: str) -> EditError:
+    """Lines shall be added or blank lines removed, and nothing says where."""
+    return EditError(
+        "ambiguous",
+        f"`{path}`: no line that is not blank says where this applies, and a line number does not decide it",
+        f"send an unchanged line before or behind the place as context (or mark the end of the file); {WHOLE}",
+    )
+
+
 def already_applied(path: str, line: int) -> EditError:
     """REPLACE stands there already."""
     where = f"at line {line}" if line else "in text that an earlier edit of this response adds"
@@ -66,21 +107,33 @@ def unconvertible(path: str, found: Found, window: Sequence[str], line: int) -> 
         "indented the same way without guessing",
         f"{clue(sent, seen) or 'copy the indentation from the file, also into REPLACE'}; {WHOLE}",
         candidates=(line,) if line else (),
-        closest=_place(line - 1, line - 1 + len(window), window) if line else None,
+        closest=excerpt(line - 1, line - 1 + len(window), window) if line else None,
         first_difference=FirstDifference(line, shown(sent), shown(seen)) if line else None,
     )
 
 
-def no_match(path: str, search: Sequence[str], near: Neighbourhood | None, work: Work, *, note: str = "") -> EditError:
-    """No place fits. `near` is the file as it is on disk; None if there is nothing on disk to show."""
-    count = f"{len(search)} SEARCH line{'s' if len(search) != 1 else ''}"
-    message = f"`{path}`: the {count} {'do' if len(search) != 1 else 'does'} not stand there as whole lines"
+def no_match(
+    path: str,
+    search: Sequence[str],
+    near: Neighbourhood | None,
+    work: Work,
+    *,
+    note: str = "",
+    name: str = "SEARCH",
+) -> EditError:
+    """No place fits. `near` is the file as it is on disk; None if there is nothing on disk to show.
+
+    `name` is what the format calls the text that was looked for.
+    """
+    count = f"{len(search)} {name} line{'s' if len(search) != 1 else ''}"
+    how = "as whole lines" if name == "SEARCH" else "to the letter"
+    message = f"`{path}`: the {count} {'do' if len(search) != 1 else 'does'} not stand there {how}"
     hints = [h for h in (note, clue_of_search(search)) if h]
     window = near.closest(search, work) if near is not None else None
     if near is None or window is None:
         if near is not None and not near.bodies:
             hints.append("the file is empty")
-        return EditError("no_match", message, "; ".join([*hints, "read the file and copy SEARCH from it", WHOLE]))
+        return EditError("no_match", message, "; ".join([*hints, f"read the file and copy {name} from it", WHOLE]))
     start, end = window
     body = near.bodies[start:end]
     line, sent, seen = _first_difference(search, body)
@@ -89,8 +142,8 @@ def no_match(path: str, search: Sequence[str], near: Neighbourhood | None, work:
     return EditError(
         "no_match",
         f"{message}; the closest place is {_span(start + 1, end)}",
-        "; ".join([*hints, *([told] if told else []), "copy SEARCH from the lines shown", WHOLE]),
-        closest=_place(start, end, body),
+        "; ".join([*hints, *([told] if told else []), f"copy {name} from the lines shown", WHOLE]),
+        closest=excerpt(start, end, body),
         first_difference=FirstDifference(
             start + 1 + line, shown(sent, column), shown(seen, column) if line < len(body) else "(no further line)"
         ),
@@ -105,6 +158,41 @@ def overtaken(path: str, start: int, end: int, by: int) -> EditError:
         "edits are applied in order: write SEARCH for what that edit leaves there, or make one edit of the two; "
         f"{WHOLE}",
         candidates=(start,),
+    )
+
+
+def not_all(path: str, sent: Sequence[str], found: Sequence[str]) -> EditError:
+    """A file shall be deleted, but the lines given are not all that it holds."""
+    number = next((n for n, (a, b) in enumerate(zip(sent, found, strict=False)) if a != b), min(len(sent), len(found)))
+    told = [shown(rows[number]) if number < len(rows) else "(no further line)" for rows in (sent, found)]
+    return EditError(
+        "no_match",
+        f"`{path}` is not deleted: the removed lines are not all it holds ({len(sent)} given, {len(found)} there)",
+        f"read the file and send all of its lines as removed, or remove only these lines; {WHOLE}",
+        closest=excerpt(number, min(number + 1, len(found)), found[number : number + 1]) if found[number:] else None,
+        first_difference=FirstDifference(number + 1, *told),
+    )
+
+
+def several_numberings(path: str, line: int) -> EditError:
+    """A line number that means one line on disk and another one after the edits before."""
+    return EditError(
+        "ambiguous",
+        f"`{path}`: line {line} is another line on disk than after the edits before it in this response",
+        f"put insertions of one file in order from its end to its beginning, or use str_replace; {WHOLE}",
+    )
+
+
+def outdated(stale: EditError, verdict: object) -> EditError:
+    """The file is not the one that was read, and what the edit is about is not found unchanged in it."""
+    if not isinstance(verdict, EditError):
+        return replace(stale, message=f"{stale.message}, and this edit does not say by its text what it changes")
+    return replace(
+        stale,
+        message=f"{stale.message}; changed also where this edit applies: {verdict.message}",
+        candidates=verdict.candidates,
+        closest=verdict.closest,
+        first_difference=verdict.first_difference,
     )
 
 
@@ -123,7 +211,8 @@ def _first_difference(search: Sequence[str], body: Sequence[str]) -> tuple[int, 
     return 0, sent[0] if sent else "", body[0] if body else ""
 
 
-def _place(start: int, end: int, window: Sequence[str]) -> ClosestPlace:
+def excerpt(start: int, end: int, window: Sequence[str]) -> ClosestPlace:
+    """Lines `start` to `end` (0-based, half open) of a file, numbered, cut to what a message may hold."""
     rows: list[str] = []
     size = 0
     for number, body in enumerate(window[:_MAX_SHOWN_LINES], start + 1):

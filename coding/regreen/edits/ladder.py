@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
-from regreen.edits.lines import BLANKS, FileLines, Key, is_blank
+from regreen.edits.lines import FileLines, Key
+from regreen.edits.operations import BLANKS, is_blank
 
 MAX_CANDIDATES = 10
 
@@ -45,15 +46,45 @@ class Found:
     fits: tuple[Fit, ...]
 
 
-def find(lines: FileLines, search: tuple[str, ...], replace: tuple[str, ...], *, strict: bool = False) -> Found | None:
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which places count: from line `start` on and before line `end` (0-based); at the very end of the file only;
+    only lines that were on disk before the response."""
+
+    start: int = 0
+    end: int | None = None
+    at_end: bool = False
+    on_disk: bool = False
+
+    def admits(self, lines: FileLines, fit: Fit) -> bool:
+        last = fit.start + len(fit.search)
+        if fit.start < self.start or (self.end is not None and last > self.end):
+            return False
+        if self.at_end and last != len(lines):
+            return False
+        return not self.on_disk or lines.is_as_on_disk(fit.start, last)
+
+
+ANYWHERE = Where()
+
+
+def find(
+    lines: FileLines,
+    search: tuple[str, ...],
+    replace: tuple[str, ...],
+    *,
+    where: Where = ANYWHERE,
+    strict: bool = False,
+) -> Found | None:
     """Where SEARCH stands, by the first level that finds it at all. `strict` asks the exact level only.
 
     Raises TooRepetitive where that cannot be told with bounded work.
     """
     for level in LEVELS[:1] if strict else LEVELS:
-        fits = tuple(islice(level.fits(lines, search, replace), MAX_CANDIDATES + 1))
-        if fits:
-            return Found(level.name, fits)
+        fits = (fit for fit in level.fits(lines, search, replace) if where.admits(lines, fit))
+        found = tuple(islice(fits, MAX_CANDIDATES + 1))
+        if found:
+            return Found(level.name, found)
     return None
 
 

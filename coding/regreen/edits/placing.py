@@ -5,26 +5,31 @@ Pure: it reads the lines and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from regreen.edits.align import align
-from regreen.edits.explain import already_applied, ambiguous, repetitive, unconvertible
-from regreen.edits.ladder import MAX_CANDIDATES, Fit, find
-from regreen.edits.lines import FileLines, TooRepetitive, is_blank
+from regreen.edits.anchors import scope
+from regreen.edits.explain import already_applied, ambiguous, placeless, repetitive, unconvertible
+from regreen.edits.ladder import ANYWHERE, MAX_CANDIDATES, Fit, Where, find
+from regreen.edits.lines import FileLines, Rows, TooRepetitive
+from regreen.edits.operations import InsertLines, ReplaceLines, is_blank, lines_of
 from regreen.model import EditError
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Write at `start` (0-based): `fresh[i]` for each new line of `replace`; lines that SEARCH holds too stay."""
+    """Write at `start` (0-based): `fresh[i]` for each new line of `replace`; lines that SEARCH holds too stay.
+
+    `open_end`: whether the file's last line shall lack its line end then; None = as it is.
+    """
 
     level: str
     start: int
     search: tuple[str, ...]
     replace: tuple[str, ...]
     fresh: tuple[str, ...]
+    open_end: bool | None = None
 
     @property
     def end(self) -> int:
@@ -36,27 +41,78 @@ class Placed:
         return [body for number, body in enumerate(self.fresh) if number not in kept]
 
 
-def place(
-    path: str, lines: FileLines, search: tuple[str, ...], replace: tuple[str, ...], *, strict: bool = False
-) -> Placed | EditError | None:
-    """Where `search` (not blank) stands and what is to be written there. None: it stands nowhere."""
+def place(lines: FileLines, edit: ReplaceLines, *, strict: bool = False) -> Placed | EditError | None:
+    """Where the lines to be replaced stand and what is to be written there. None: they stand nowhere."""
     try:
-        found = find(lines, search, replace, strict=strict)
+        where = _where(lines, edit)
+        if isinstance(where, EditError):
+            return where
+        if not edit.search:
+            return _addition(lines, edit, where)
+        blank = all(map(is_blank, edit.search))
+        if blank and not (edit.anchors or edit.at_end):
+            return placeless(edit.path)
+        return _place(lines, edit, where, strict=strict or blank)
     except TooRepetitive:
-        return repetitive(path)
+        return repetitive(edit.path)
+
+
+def place_insertion(lines: FileLines, edit: InsertLines) -> Placed | EditError:
+    """Lines behind a line that is named by its number, which the caller has checked."""
+    return _behind(lines, edit.path, edit.line, lines_of(edit.text))
+
+
+def _where(lines: FileLines, edit: ReplaceLines) -> Where | EditError:
+    if not edit.anchors:
+        return Where(at_end=edit.at_end, on_disk=edit.as_on_disk)
+    found = scope(edit.path, lines, edit.anchors)
+    if isinstance(found, EditError):
+        return found
+    return Where(*found, at_end=edit.at_end, on_disk=edit.as_on_disk)
+
+
+def _place(lines: FileLines, edit: ReplaceLines, where: Where, *, strict: bool) -> Placed | EditError | None:
+    found = find(lines, edit.search, edit.replace, where=where, strict=strict)
     if found is None:
-        return _standing_elsewhere(path, lines, search, replace)
+        return _standing_elsewhere(lines, edit)
     fit, *others = found.fits
     if others:
-        return ambiguous(path, found, lines)
+        return ambiguous(edit.path, found, lines)
     at = _standing_here(lines, fit)
     if at is not None:
-        return already_applied(path, lines.origin_of(at))
+        return already_applied(edit.path, lines.origin_of(at))
     fresh = _converted(fit)
     if fresh is None:
         window = lines.bodies(fit.start, fit.start + len(fit.search))
-        return unconvertible(path, found, window, lines.origin_of(fit.start))
-    return Placed(found.level, fit.start, fit.search, fit.replace, fresh)
+        return unconvertible(edit.path, found, window, lines.origin_of(fit.start))
+    return Placed(found.level, fit.start, fit.search, fit.replace, fresh, edit.open_end)
+
+
+def _addition(lines: FileLines, edit: ReplaceLines, where: Where) -> Placed | EditError:
+    """Lines to be added without any line to find: at the end of the file, or right behind the anchor."""
+    if edit.at_end:
+        placed = _behind(lines, edit.path, len(lines), edit.replace)
+    elif edit.anchors:
+        placed = _behind(lines, edit.path, where.start + 1, edit.replace)
+    else:
+        return placeless(edit.path)
+    if isinstance(placed, EditError):
+        return placed
+    return Placed(placed.level, placed.start, placed.search, placed.replace, placed.fresh, edit.open_end)
+
+
+def _behind(lines: FileLines, path: str, position: int, new: tuple[str, ...]) -> Placed | EditError:
+    """Put lines behind the first `position` lines; a neighbour goes along, so that line ends are taken from it."""
+    if not len(lines):
+        return Placed("exact", 0, (), new, new)
+    start = max(0, position - 1)
+    neighbour = (lines.rows.bodies[start],)
+    replace = (*new, *neighbour) if position == 0 else (*neighbour, *new)
+    fit = Fit(start, neighbour, replace, str)
+    at = _standing_here(lines, fit)
+    if at is not None:
+        return already_applied(path, lines.origin_of(at))
+    return Placed("exact", start, neighbour, replace, replace)
 
 
 def _converted(fit: Fit) -> tuple[str, ...] | None:
@@ -72,7 +128,7 @@ def _standing_here(lines: FileLines, fit: Fit) -> int | None:
     height, size = len(fit.search), len(fit.replace)
     if size <= height:
         return None
-    inside = FileLines([(body, "\n") for body in fit.replace])
+    inside = FileLines(Rows.ended(fit.replace))
     for lead in islice(inside.places(fit.search, "exact"), MAX_CANDIDATES):
         start = fit.start - lead
         if start < 0 or start + size > len(lines):
@@ -84,10 +140,12 @@ def _standing_here(lines: FileLines, fit: Fit) -> int | None:
     return None
 
 
-def _standing_elsewhere(path: str, lines: FileLines, search: Sequence[str], replace: Sequence[str]) -> EditError | None:
+def _standing_elsewhere(lines: FileLines, edit: ReplaceLines) -> EditError | None:
     """SEARCH is gone. If REPLACE, with something in it that SEARCH lacks, stands at one place: applied before."""
-    known = set(search)
-    if all(is_blank(body) or body in known for body in replace):
+    known = set(edit.search)
+    if all(is_blank(body) or body in known for body in edit.replace):
         return None
-    places = list(islice(lines.places(replace, "exact"), 2))
-    return already_applied(path, lines.origin_of(places[0])) if len(places) == 1 else None
+    found = find(lines, edit.replace, (), where=ANYWHERE, strict=True)
+    if found is None or len(found.fits) != 1:
+        return None
+    return already_applied(edit.path, lines.origin_of(found.fits[0].start))

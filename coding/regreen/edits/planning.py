@@ -1,48 +1,90 @@
 """Works out, in memory, what a proposal's edits do: every edit is judged, and either all of them hold or none.
 
 Rule: planning reads and never writes. Edits on one file are taken in order, each against the outcome of those before
-it; each SEARCH must fit exactly one place. The id of a plan is a hash of the changes it would make.
+it; each must fit exactly one place. The id of a plan is a hash of the changes it would make.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from regreen.edits.closest import Work
-from regreen.edits.diff import diff
-from regreen.edits.elision import placeholder
-from regreen.edits.explain import WHOLE, no_match, overtaken, printable
+from regreen.edits.explain import WHOLE, printable
 from regreen.edits.formats import parse, row_of
-from regreen.edits.lines import MAX_LINES, is_blank
-from regreen.edits.parsed import Parsed, lines_of
-from regreen.edits.placing import Placed, place
+from regreen.edits.judging import Deletion, Effect, Judge, Move, NewContent, Placement
+from regreen.edits.lines import MAX_LINES
+from regreen.edits.operations import Operation, ReplaceText, operation_of
+from regreen.edits.parsed import Parsed
+from regreen.edits.placing import Placed
+from regreen.edits.planned import PlannedFile, plan_id
+from regreen.edits.reporting import bounded, changing_nothing, nothing_applied
 from regreen.edits.target import Target, Targets
 from regreen.errors import RegreenError, UsageError
-from regreen.model import EditError, EditReport, EditResult, FileDiff, Proposal, Replacement
+from regreen.model import EditError, EditReport, EditResult, Proposal
 from regreen.settings import Limits
 from regreen.workspace import Change, TextProblem, Workspace
 
-_MAX_CLOSEST_CHARS = 20_000  # of all closest places in one report
-_MAX_DETAILED = 50  # failed edits of one report that carry hints
 _CONFLICT_MARK = b"<<<<<<< "
 
 
 @dataclass(frozen=True, slots=True)
 class EditPlan:
-    """What would be written, and the report that says so. `changes` is empty unless `report.ok`.
+    """What would be written, and the report that says so. `files` is empty unless `report.ok`.
 
-    `reals` has the real path of the file of each edit, in the order of the report.
+    `reals` has the real paths of the files that each edit is about, in the order of the report.
     """
 
     report: EditReport
-    changes: tuple[Change, ...] = ()
-    reals: tuple[str, ...] = ()
+    files: tuple[PlannedFile, ...] = ()
+    reals: tuple[tuple[str, ...], ...] = ()
 
     @property
     def id(self) -> str:
         return self.report.plan
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What the journal is asked to do."""
+        return tuple(change for file in self.files for change in file.changes)
+
+    def only(self, hunks: Collection[int]) -> EditPlan:
+        """The plan with some of its hunks, numbered from 1 through all files in order. It has an id of its own.
+
+        Raises UsageError for a number that is no hunk of the plan, and for none at all.
+        """
+        count = sum(file.hunks or 0 for file in self.report.files)
+        wrong = sorted(number for number in hunks if not 1 <= number <= count)
+        if wrong or not hunks:
+            found = f"hunk {wrong[0]} is not in the plan" if wrong else "no hunk is chosen"
+            raise UsageError("invalid_arguments", found, f"the plan has hunks 1 to {count}")
+        kept: list[PlannedFile] = []
+        first = 1
+        for file, report in zip(self.files, self.report.files, strict=True):
+            parts = report.hunks or 0
+            part = file.only({number - first for number in hunks if first <= number < first + parts})
+            kept += [part] if part is not None else []
+            first += parts
+        return replace(self, report=self._report_of(kept, len(hunks), count), files=tuple(kept))
+
+    def _report_of(self, kept: list[PlannedFile], chosen: int, count: int) -> EditReport:
+        files = tuple(file.report() for file in kept)
+        spans = {file.path: file.spans() for file in kept}
+        edits = tuple(
+            result
+            if result.status != "would_apply" or _in(result, reals, spans)
+            else replace(result, status="not_chosen")
+            for result, reals in zip(self.report.edits, self.reals, strict=True)
+        )
+        said = f"{chosen} of {count} hunks chosen"
+        return replace(
+            self.report, files=files, edits=edits, plan=plan_id(kept), warnings=(said, *self.report.warnings)
+        )
+
+
+def _in(result: EditResult, reals: tuple[str, ...], spans: Mapping[str, list[tuple[int, int]]]) -> bool:
+    """Whether what an edit changes is among the lines (1-based, on disk) that the chosen hunks change."""
+    around = (result.line_start - 1, result.line_end + 1)
+    return any(low <= around[1] and around[0] <= high for real in reals for low, high in spans.get(real, ()))
 
 
 def plan(
@@ -56,13 +98,15 @@ def plan(
 ) -> EditPlan:
     """Judge all edits of a proposal. Raises UsageError only for a malformed call; everything else is in the report.
 
-    `protected` names paths, beyond the workspace's own, that must not be written. `strict` allows exact matches only.
+    `expected_sha256` (path -> hex sha256 of the bytes that were read; "" = absent): where a file is another one by
+    now, an edit holds only if it says by its own text, to the letter, what it changes. `protected` names paths, beyond
+    the workspace's own, that must not be written. `strict` allows exact matches only.
     """
     limits = limits or Limits()
     parsed = _read(proposal, limits)
     targets = Targets(workspace, _cleaned(expected_sha256 or {}, workspace), protected)
-    planner = _Planner(targets, limits, len(parsed.edits), strict)
-    results = [planner.judge(number, edit) for number, edit in enumerate(parsed.edits)]
+    planner = _Planner(targets, limits, len(parsed.edits), Judge(targets, strict))
+    results = [planner.plan(number, edit) for number, edit in enumerate(parsed.edits)]
     if parsed.problem is not None:
         results.append(EditResult(parsed.problem_at, "", "failed", error=parsed.problem))
     return planner.finish(results)
@@ -88,11 +132,20 @@ def _read(proposal: Proposal, limits: Limits) -> Parsed:
     if size > limits.max_response_bytes:
         return Parsed(problem=EditError("too_large", f"the response has {size} bytes; {limits.max_response_bytes} are "
                                         "possible", "send fewer or smaller edits"))  # fmt: skip
-    parsed = parse(proposal.text, proposal.format) if not proposal.replacements else Parsed(proposal.replacements)
+    if proposal.text.count("\n") > limits.max_response_lines:
+        return Parsed(problem=EditError("too_large", f"the response has over {limits.max_response_lines} lines",
+                                        "send fewer or smaller edits"))  # fmt: skip
+    parsed = _of(proposal)
     if len(parsed.edits) > limits.max_edits:
         return Parsed(problem=EditError("too_large", f"the response has {len(parsed.edits)} edits; {limits.max_edits} "
                                         "are possible", "send them in several calls"))  # fmt: skip
     return parsed
+
+
+def _of(proposal: Proposal) -> Parsed:
+    if proposal.replacements:
+        return Parsed(tuple(map(operation_of, proposal.replacements)))
+    return parse(proposal.text, proposal.format)
 
 
 @dataclass(slots=True)
@@ -100,201 +153,145 @@ class _Planner:
     targets: Targets
     limits: Limits
     count: int
-    strict: bool
+    judge: Judge
     warnings: list[str] = field(default_factory=list[str])
-    work: Work = field(default_factory=Work)
-    reals: list[str] = field(default_factory=list[str])
+    reals: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
-    def judge(self, number: int, edit: Replacement) -> EditResult:
+    def plan(self, number: int, edit: Operation) -> EditResult:
         """Plan one edit on top of those before it."""
         target = self.targets.open(edit.path)
         path = printable(edit.path)
-        self.reals.append("" if isinstance(target, EditError) else target.path)
+        self.reals.append(() if isinstance(target, EditError) else (target.path,))
         if isinstance(target, EditError):
             return EditResult(number, path, "failed", error=target)
-        search, new = lines_of(edit.search), lines_of(edit.replace)
-        placed = self._placed(target, search, new)
-        if isinstance(placed, EditError):
-            target.failed.update(new)
-            return EditResult(number, path, "failed", error=placed)
-        return self._take(number, path, target, placed)
-
-    def _placed(self, target: Target, search: tuple[str, ...], new: tuple[str, ...]) -> Placed | EditError:
-        left_out = placeholder(search, new)
-        if left_out:
-            return EditError("elision", f"`{target.path}`: REPLACE holds the placeholder {left_out[:80]!r}, which "
-                             "SEARCH does not: the code it stands for would be deleted",
-                             f"write out every line, or make SEARCH smaller; {WHOLE}")  # fmt: skip
-        if all(is_blank(body) for body in search):
-            return _filling(target, search, new)
-        if not target.exists:
-            return self.targets.missing(target.path)
-        placed = place(target.path, target.lines, search, new, strict=self.strict)
-        return placed if placed is not None else self._unplaced(target, search)
-
-    def _unplaced(self, target: Target, search: tuple[str, ...]) -> EditError:
-        before = target.overtaken(search)
-        if before is not None:
-            return overtaken(target.path, *before)
-        waits = any(body in target.failed for body in search if not is_blank(body))
-        note = "an earlier edit of this response that would have written these lines does not fit either"
-        return no_match(target.path, search, target.near(), self.work, note=note if waits else "")
-
-    def _take(self, number: int, path: str, target: Target, placed: Placed) -> EditResult:
-        problem = _unwritable(target, placed)
-        if problem is not None:
+        effect = self.judge.judge(target, edit)
+        problem = effect if isinstance(effect, EditError) else _unwritable(target, effect)
+        if problem is not None or isinstance(effect, EditError):
             return EditResult(number, path, "failed", error=problem)
-        origins = [n for n in target.lines.rows.origins[placed.start : placed.end] if n]
-        first, last = (origins[0], origins[-1]) if origins else (0, 0)
-        fills = not target.exists
-        changed = target.replace(placed) or fills
-        target.exists = True
         name = f"edit {number + 1} of {self.count} (`{path}`)"
+        self._warn(name, target, edit, effect)
+        return self._take(number, name, path, target, effect)
+
+    def _warn(self, name: str, target: Target, edit: Operation, effect: Effect) -> None:
+        if target.stale is not None:
+            self.warnings.append(f"`{target.path}` changed since it was read, but not where {name} applies")
+        if isinstance(edit, ReplaceText) and edit.old.endswith("\n") and edit.new and not edit.new.endswith("\n"):
+            self.warnings.append(f"{name} takes the line end behind its text away")
+        levels = {placed.level for placed in effect.places} if isinstance(effect, Placement) else set[str]()
+        for level in sorted(levels - {"exact"}):
+            self.warnings.append(f"{name} fits at level {level}, not exactly")
+
+    def _take(self, number: int, name: str, path: str, target: Target, effect: Effect) -> EditResult:
+        match effect:
+            case Placement(places):
+                return self._replace(number, name, path, target, places)
+            case NewContent(rows):
+                target.fill(rows)
+            case Deletion():
+                target.delete()
+            case Move(to):
+                self.reals[-1] = (*self.reals[-1], to.path)
+                target.move(to)
+        return EditResult(number, path, "would_apply", "exact")
+
+    def _replace(self, number: int, name: str, path: str, target: Target, places: tuple[Placed, ...]) -> EditResult:
+        lines: list[int] = []
+        changed = False
+        for placed in places:
+            lines += [n for p in range(placed.start, placed.end) if (n := target.lines.origin_of(p))]
+            changed = target.replace(placed, number + 1) or changed
+        first, last = (min(lines), max(lines)) if lines else (0, 0)
         if not changed:
             self.warnings.append(f"{name} changes nothing and was skipped")
-            return EditResult(number, path, "skipped_noop", placed.level, first, last)
-        left = set(target.lines.rows.origins[placed.start : placed.start + len(placed.replace)])
-        target.touched.update({origin: number + 1 for origin in origins if origin not in left})
-        if placed.level not in ("exact", ""):
-            self.warnings.append(f"{name} fits at level {placed.level}, not exactly")
-        return EditResult(number, path, "would_apply", placed.level, first, last)
+        return EditResult(number, path, "would_apply" if changed else "skipped_noop", places[0].level, first, last)
 
     def finish(self, results: list[EditResult]) -> EditPlan:
         """The plan, if all edits hold and something changes; else a report of everything that does not."""
-        changes, files = self._changes(results)
-        if not any(r.error for r in results) and not changes:
-            results[:] = [_noop(r) for r in results] or [EditResult(0, "", "failed", error=_nothing())]
+        files = self._files(results)
+        if not any(r.error for r in results) and not files:
+            results = changing_nothing(results)
         failed = [r for r in results if r.error is not None]
         if failed:
-            said = _nothing_applied(len(failed), max(len(results), self.count))
-            return EditPlan(
-                EditReport(False, (), _bounded(results), (said, *map(printable, (*self.targets.notes, *self.warnings))))
-            )
-        marked = [
-            f"`{change.path}` holds conflict markers (`{_CONFLICT_MARK.decode().strip()}`)"
-            for change in changes
-            if b"\n" + _CONFLICT_MARK in b"\n" + (change.after or b"")
-        ]
-        unused = [
-            f"`{printable(p)}`: no edit names it, so its expected hash was not compared"
-            for p in sorted(self.targets.unused)
-        ]
-        warnings = tuple(map(printable, (*self.targets.notes, *self.warnings, *marked, *unused)))
-        report = EditReport(True, tuple(files), tuple(results), warnings, plan_id(changes))
-        return EditPlan(report, tuple(changes), tuple(self.reals))
-
-    def _changes(self, results: list[EditResult]) -> tuple[list[Change], list[FileDiff]]:
-        """The changes of all files. A file that cannot be written fails the edits on it."""
-        changes: list[Change] = []
-        files: list[FileDiff] = []
-        for target in self.targets.by_real.values():
-            data = target.encoded() if target.exists else target.image.data
-            problem = _too_large(target, data, self.limits)
-            if target.created and target.exists:
-                problem = problem or self.targets.below_a_file(target.path)
-            if isinstance(data, TextProblem) or problem is not None:
-                _fail(results, self.targets, target, problem or _encoding(target, data))
-            elif target.exists and (target.created or data != target.image.data):
-                changes.append(Change(target.path, target.image.sha256, data, None))
-                files.append(self._file(target, data))
-        return changes, files
-
-    def _file(self, target: Target, data: bytes) -> FileDiff:
-        made = diff(target.path, None if target.created else target.before, target.lines.rows, mark=target.mark)
-        if target.text.encoding != "utf-8" or target.text.raw:
-            encoding = "not UTF-8" if target.text.raw else target.text.encoding
-            self.warnings.append(f"`{target.path}` is {encoding}; its diff shows decoded text")
-        sha = hashlib.sha256(data).hexdigest()
-        action = "create" if target.created else "modify"
-        return FileDiff(target.path, action, made.added, made.removed, target.image.sha256, sha, made.text)
-
-
-def plan_id(changes: list[Change]) -> str:
-    """The same changes have the same id, whoever plans them and when."""
-    digest = hashlib.sha256()
-    for change in sorted(changes, key=lambda c: c.path):
-        after = hashlib.sha256(change.after).hexdigest() if change.after is not None else ""
-        digest.update(
-            f"{change.path}\0{change.before_sha}\0{after}\0{change.mode}\0".encode("utf-8", "surrogateescape")
+            said = nothing_applied(len(failed), max(len(results), self.count))
+            warnings = (said, *map(printable, (*self.targets.notes, *self.warnings)))
+            return EditPlan(EditReport(False, (), bounded(results), warnings))
+        warnings = (*self.targets.notes, *self.warnings, *_remarks(files), *self._unused())
+        reports = tuple(file.report() for file in files)
+        return EditPlan(
+            EditReport(True, reports, tuple(results), tuple(map(printable, warnings)), plan_id(files)),
+            tuple(files),
+            tuple(self.reals),
         )
-    return f"plan-{digest.hexdigest()[:16]}"
+
+    def _unused(self) -> list[str]:
+        return [f"`{path}`: no edit names it, so its hash was not compared" for path in sorted(self.targets.unused)]
+
+    def _files(self, results: list[EditResult]) -> list[PlannedFile]:
+        """The files that change. One that cannot be written fails the edits on it."""
+        files: list[PlannedFile] = []
+        for target in self.targets.by_real.values():
+            if not target.exists:
+                if not target.created and not target.moved_to:
+                    files.append(PlannedFile.of(target, None))
+                continue
+            data = target.encoded()
+            problem = _unstorable(self.targets, target, data, self.limits)
+            if problem is not None or isinstance(data, TextProblem):
+                self._fail(results, target, problem)
+            elif target.created or data != target.image.data:
+                files.append(PlannedFile.of(target, data))
+        return files
+
+    def _fail(self, results: list[EditResult], target: Target, error: EditError | None) -> None:
+        for position, (result, reals) in enumerate(zip(results, self.reals, strict=False)):
+            if result.status == "would_apply" and target.path in reals:
+                results[position] = replace(result, status="failed", error=error)
 
 
-def _filling(target: Target, search: tuple[str, ...], new: tuple[str, ...]) -> Placed | EditError:
-    """An edit with an empty SEARCH: creates the file, or fills it if it is empty."""
-    if not target.exists or not len(target.lines):
-        return Placed("", 0, (), new, new)
-    if target.lines.rows.bodies == list(new):
-        return EditError("already_applied", f"`{target.path}` exists and holds the REPLACE lines already",
-                         f"leave this edit out; {WHOLE}")  # fmt: skip
-    what = "is empty" if not search else "holds blank lines only"
-    return EditError("empty_search", f"`{target.path}`: SEARCH {what}, but the file exists and is not empty",
-                     "to change it, put the lines to be replaced into SEARCH; to add lines, put a neighbouring line "
-                     f"into both SEARCH and REPLACE; {WHOLE}")  # fmt: skip
+def _remarks(files: list[PlannedFile]) -> list[str]:
+    """What the reader should know of the files' state, whatever the edits."""
+    marked = [
+        f"`{file.path}` holds conflict markers (`<<<<<<<`)"
+        for file in files
+        if file.data is not None and (file.data.startswith(_CONFLICT_MARK) or b"\n" + _CONFLICT_MARK in file.data)
+    ]
+    shared = [
+        f"`{file.path}` has {file.image.links} names (hard links): those in the repository change with it"
+        for file in files
+        if file.action == "modify" and file.image.links > 1
+    ]
+    forms = [
+        f"`{file.path}` is {'not UTF-8' if file.form.raw else file.form.encoding}; its diff shows decoded text"
+        for file in files
+        if file.form.encoding != "utf-8" or file.form.raw
+    ]
+    return [*shared, *forms, *marked]
 
 
-def _unwritable(target: Target, placed: Placed) -> EditError | None:
-    fresh = placed.new_lines()
-    problem = target.text.admits("\n".join(fresh))
+def _unwritable(target: Target, effect: Effect) -> EditError | None:
+    match effect:
+        case Placement(places):
+            fresh = "\n".join(body for placed in places for body in placed.new_lines())
+        case NewContent(rows):
+            fresh = rows.text
+        case _:
+            return None
+    problem = target.text.admits(fresh)
     if problem is not None:
-        return _encoding(target, problem)
-    if len(target.lines) + len(fresh) > MAX_LINES:
+        return _encoding(target.path, problem)
+    if len(target.lines) + fresh.count("\n") >= MAX_LINES:
         return EditError("too_large", f"`{target.path}` would have over {MAX_LINES} lines", "write less into one file")
     return None
 
 
-def _encoding(target: Target, problem: TextProblem | bytes) -> EditError:
-    why = problem.message if isinstance(problem, TextProblem) else "cannot be encoded"
-    return EditError("encoding", f"`{target.path}`: {why}", f"use other characters, or escapes; {WHOLE}")
+def _unstorable(targets: Targets, target: Target, data: bytes | TextProblem, limits: Limits) -> EditError | None:
+    if isinstance(data, TextProblem):
+        return _encoding(target.path, data)
+    if len(data) > limits.max_file_bytes:
+        size = f"`{target.path}` would have {len(data)} bytes; {limits.max_file_bytes} are possible"
+        return EditError("too_large", size, f"write less into one file; {WHOLE}")
+    return targets.below_a_file(target.path) if target.created else None
 
 
-def _too_large(target: Target, data: bytes | TextProblem, limits: Limits) -> EditError | None:
-    if isinstance(data, TextProblem) or len(data) <= limits.max_file_bytes:
-        return None
-    return EditError("too_large", f"`{target.path}` would have {len(data)} bytes; {limits.max_file_bytes} are possible",
-                     f"write less into one file; {WHOLE}")  # fmt: skip
-
-
-def _fail(results: list[EditResult], targets: Targets, target: Target, error: EditError) -> None:
-    for position, result in enumerate(results):
-        if result.status == "would_apply" and targets.open(result.path) is target:
-            results[position] = replace(result, status="failed", error=error)
-
-
-def _noop(result: EditResult) -> EditResult:
-    error = EditError("no_op", f"`{result.path}`: the edits leave every file as it is",
-                      "send only edits whose REPLACE differs from the file")  # fmt: skip
-    return replace(result, status="failed", error=error)
-
-
-def _nothing() -> EditError:
-    return EditError("no_edits", "the proposal holds no edit", "send a block, or replacements")
-
-
-def _nothing_applied(failed: int, total: int) -> str:
-    if total == 1:
-        return "NOTHING was applied. Correct what is reported and send the edit again."
-    return (
-        f"NOTHING was applied: {failed} of {total} edits cannot be, so none was. "
-        f"Correct what is reported and send all {total} edits again."
-    )
-
-
-def _bounded(results: list[EditResult]) -> tuple[EditResult, ...]:
-    """The results, with as much detail as the size of a report allows; kind and message are always kept."""
-    left = _MAX_CLOSEST_CHARS
-    detailed = _MAX_DETAILED
-    bounded: list[EditResult] = []
-    for result in results:
-        if result.error is None:
-            bounded.append(result)
-            continue
-        error = replace(result.error, message=printable(result.error.message), hint=printable(result.error.hint))
-        left -= len(error.closest.text) if error.closest is not None else 0
-        detailed -= 1
-        if left < 0:
-            error = replace(error, closest=None)
-        if detailed < 0:
-            error = EditError(error.kind, error.message, candidates=error.candidates)
-        bounded.append(replace(result, error=error))
-    return tuple(bounded)
+def _encoding(path: str, problem: TextProblem) -> EditError:
+    return EditError("encoding", f"`{path}`: {problem.message}", f"use other characters, or escapes; {WHOLE}")

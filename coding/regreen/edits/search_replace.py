@@ -16,7 +16,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from regreen.edits.parsed import Format, Parsed
+from regreen.edits.operations import Operation, operation_of
+from regreen.edits.parsed import Format, Parsed, Unreadable, quoted, response_lines
 from regreen.edits.paths import path_above
 from regreen.model import EditError, Replacement
 
@@ -36,24 +37,16 @@ _SHAPE = (
 )
 
 
-class _Unreadable(Exception):
-    """Carries the problem out of the reader; never leaves this module."""
-
-    def __init__(self, message: str, hint: str = _SHAPE) -> None:
-        super().__init__(message)
-        self.error = EditError("parse", message, hint)
-
-
 @dataclass(slots=True)
 class _Reader:
     lines: list[str]
     at: int = 0
-    edits: list[Replacement] = field(default_factory=list[Replacement])
+    edits: list[Operation] = field(default_factory=list[Operation])
     rest: list[str] = field(default_factory=list[str])
     path: str = ""
 
     def read(self) -> None:
-        """Read all blocks. Raises _Unreadable at the first place that is not clear."""
+        """Read all blocks. Raises Unreadable at the first place that is not clear."""
         gap = 0  # where in `rest` the text after the last block begins
         while self.at < len(self.lines):
             line = self.lines[self.at]
@@ -69,9 +62,10 @@ class _Reader:
 
     def _check_outside(self, line: str) -> None:
         if _LOOSE_HEAD.match(line) or _LOOSE_TAIL.match(line) or _CONFLICT.match(line):
-            raise _Unreadable(
-                f"line {self.at + 1} of the response looks like a marker but is not one: {_shown(line)}; wanted "
-                "`<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`, each alone on its line, in this order"
+            raise Unreadable(
+                f"line {self.at + 1} of the response looks like a marker but is not one: {quoted(line)}; wanted "
+                "`<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`, each alone on its line, in this order",
+                _SHAPE,
             )
 
     def _settle_path(self, above: list[str]) -> None:
@@ -80,12 +74,12 @@ class _Reader:
             self.path = found.path
             return
         if not self.path:
-            raise _Unreadable(
+            raise Unreadable(
                 f"the block at line {self.at + 1} of the response has no path", "put the path, and nothing else, "
                 "on the line above `<<<<<<< SEARCH` (or above its code fence); then send the whole response again",
             )  # fmt: skip
         if found.mention and not f"/{self.path}".endswith(f"/{found.mention.removeprefix('./')}"):
-            raise _Unreadable(
+            raise Unreadable(
                 f"it is not clear which file the block at line {self.at + 1} of the response is for: the line above "
                 f"mentions `{found.mention}`, the block before was for `{self.path}`",
                 "put the path alone on the line above each block; then send the whole response again",
@@ -96,7 +90,7 @@ class _Reader:
         self.at += 1
         search = self._until("=" * length, length, start, "SEARCH")
         replace = self._until(">" * length + " REPLACE", length, start, "REPLACE")
-        self.edits.append(Replacement(self.path, _text(search), _text(replace)))
+        self.edits.append(operation_of(Replacement(self.path, _text(search), _text(replace))))
 
     def _until(self, marker: str, length: int, start: int, part: str) -> list[str]:
         """Content lines up to `marker`, which is consumed."""
@@ -109,7 +103,7 @@ class _Reader:
             self._check_inside(line, length, start, part)
             content.append(line)
             self.at += 1
-        raise _Unreadable(
+        raise Unreadable(
             f"the block that begins at line {start} of the response does not end: no line `{marker}` after its {part} "
             f"marker (all three markers of a block have the same length, here {length})",
             "the response may have been cut off; send all of its blocks again, complete",
@@ -121,25 +115,25 @@ class _Reader:
         head, tail = _LOOSE_HEAD.match(line), _LOOSE_TAIL.match(line)
         escaped = _ESCAPED.match(line)
         if line.startswith("<" * length) and head and len(head[1]) == length:
-            raise _Unreadable(f"{where}{block} is not closed before another one begins: {_shown(line)}")
+            raise Unreadable(f"{where}{block} is not closed before another one begins: {quoted(line)}", _SHAPE)
         if line.startswith(">" * length) and tail and len(tail[1]) == length:
             missing = (
                 f"has no divider `{'=' * length}` before" if part == "SEARCH" else "has an end marker with more on"
             )
-            raise _Unreadable(f"{where}{block} {missing} the line {_shown(line)}")
+            raise Unreadable(f"{where}{block} {missing} the line {quoted(line)}", _SHAPE)
         if part == "REPLACE" and line.rstrip(" \t") == "=" * length:
-            raise _Unreadable(f"{where}{block} has a second divider `{'=' * length}`", _LONGER)
+            raise Unreadable(f"{where}{block} has a second divider `{'=' * length}`", _LONGER)
         if escaped and line.rstrip().count(escaped[1]) == length:
-            raise _Unreadable(f"{where}a backslash does not escape a marker: {_shown(line)}", _LONGER)
+            raise Unreadable(f"{where}a backslash does not escape a marker: {quoted(line)}", _LONGER)
 
 
 def parse_blocks(text: str) -> Parsed:
     """Read all SEARCH/REPLACE blocks of a response. A response without any is the problem `no_edits`."""
-    reader = _Reader([line[:-1] if line.endswith("\r") else line for line in text.split("\n")])
+    reader = _Reader(response_lines(text))
     problem: EditError | None = None
     try:
         reader.read()
-    except _Unreadable as e:
+    except Unreadable as e:
         problem = e.error
     edits = tuple(reader.edits)
     if problem is None and not edits:
@@ -149,10 +143,6 @@ def parse_blocks(text: str) -> Parsed:
 
 def _text(lines: list[str]) -> str:
     return "".join(line + "\n" for line in lines)
-
-
-def _shown(line: str) -> str:
-    return repr(line if len(line) <= 80 else line[:77] + "...")
 
 
 _PROMPT = """\
@@ -178,4 +168,10 @@ it does.
 length.
 """
 
-SEARCH_REPLACE = Format("search_replace", parse_blocks, _PROMPT)
+SEARCH_REPLACE = Format(
+    "search_replace",
+    "SEARCH/REPLACE blocks",
+    re.compile(r"^<{7,} SEARCH[ \t]*\r?$|^>{7,} REPLACE[ \t]*\r?$", re.MULTILINE),
+    parse_blocks,
+    _PROMPT,
+)

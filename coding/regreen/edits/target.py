@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from operator import add
 
 from regreen.edits.closest import Neighbourhood
 from regreen.edits.explain import WHOLE, printable
@@ -18,7 +17,7 @@ from regreen.edits.lines import MAX_LINES, FileLines, Rows
 from regreen.edits.placing import Placed
 from regreen.errors import EnvironmentFault, RegreenError
 from regreen.model import EditError, EditErrorKind
-from regreen.workspace import FileImage, Line, Text, TextProblem, Workspace
+from regreen.workspace import FileImage, Text, TextProblem, Workspace
 
 _KINDS: dict[str, EditErrorKind] = {
     "path_outside_workspace": "path_outside",
@@ -45,11 +44,13 @@ class Target:
     text: Text
     lines: FileLines
     exists: bool
-    before: Rows = field(default_factory=lambda: Rows([], [], []))
+    before: Rows = field(default_factory=lambda: Rows([], []))
+    stale: EditError | None = None  # set if the file is not the one that was read
+    confirmed: bool = False  # whether it was said to be the one that was read, and is
+    is_link: bool = False  # whether the path that was named is a link to the file
+    source: Target | None = None  # the file that was moved here
+    moved_to: str = ""
     unsure: bool = False  # whether the planned bytes may be read in another way than they were written
-    touched: dict[int, int] = field(
-        default_factory=dict[int, int]
-    )  # line on disk -> number of the edit that changed it
     failed: set[str] = field(default_factory=set[str])  # REPLACE lines of edits that did not fit
     _near: Neighbourhood | None = None
     _original: FileLines | None = None
@@ -69,37 +70,60 @@ class Target:
             self._near = Neighbourhood(self.before.bodies)
         return self._near
 
+    def original(self) -> FileLines:
+        """The lines on disk, prepared for finding."""
+        if self._original is None:
+            self._original = FileLines(self.before.part(0, len(self.before)))
+        return self._original
+
     def overtaken(self, search: tuple[str, ...]) -> tuple[int, int, int] | None:
         """(first line, last line, number of the edit) if SEARCH stood on disk where an earlier edit changed it."""
-        if not self.touched:
+        if not self.lines.blocks:
             return None
-        if self._original is None:
-            self._original = FileLines(list(zip(self.before.bodies, self.before.eols, strict=True)))
-        for start in islice(self._original.places(search, "exact"), MAX_CANDIDATES):
-            span = range(start + 1, start + 1 + len(search))
-            by = next((self.touched[n] for n in span if n in self.touched), 0)
+        for start in islice(self.original().places(search, "exact"), MAX_CANDIDATES):
+            by = self.lines.changed_by(start, start + len(search))
             if by:
                 return start + 1, start + len(search), by
         return None
 
-    def replace(self, placed: Placed) -> bool:
-        """Take one edit into the lines. Tells whether any byte changed."""
+    def replace(self, placed: Placed, edit: int) -> bool:
+        """Take one replacement of lines, by the edit of that number. Tells whether any byte changed."""
         fresh = placed.new_lines()
         self.unsure = self.unsure or placed.start < 2 or any(body.endswith("\r") for body in fresh)
-        return self.lines.replace(placed.start, placed.search, placed.replace, placed.fresh)
+        return self.lines.replace(
+            placed.start, placed.search, placed.replace, placed.fresh, open_end=placed.open_end, edit=edit
+        )
+
+    def fill(self, rows: Rows) -> None:
+        """Take the content of a file that had none."""
+        self.lines, self.exists, self.unsure = FileLines.instead_of(self.before, rows), True, True
+
+    def delete(self) -> None:
+        self.lines, self.exists = FileLines.instead_of(self.before, Rows([], [])), False
+
+    def move(self, to: Target) -> None:
+        """Become the file at `to`, where nothing is."""
+        to.lines, to.text, to.before, to.exists, to.source = self.lines, self.text, self.before, True, self
+        to.unsure = self.unsure
+        self.moved_to = to.path
+        self.delete()
 
     def encoded(self) -> bytes | TextProblem:
         """The planned bytes; a problem if reading them back would not give the planned text."""
-        rows = self.lines.rows
-        text = "".join(map(add, rows.bodies, rows.eols))
-        data = self.text.with_lines([Line(text, "")]).encode()  # the bytes do not depend on how lines are cut
-        if isinstance(data, TextProblem) or not self.unsure:
-            return data
-        again = Text.decode(data)
-        if isinstance(again, TextProblem) or list(again.lines) != list(zip(rows.bodies, rows.eols, strict=True)):
-            return TextProblem("encoding", "the outcome would not be read back as it was planned: an encoding "
-                               "line or a carriage return at the end of a line changes its meaning")  # fmt: skip
+        return encode(self.text, self.lines.rows, unsure=self.unsure)
+
+
+def encode(form: Text, rows: Rows, *, unsure: bool) -> bytes | TextProblem:
+    """The bytes of a file's lines in the form of `form`. With `unsure` they are read back to compare."""
+    made = form.with_text(rows.text)
+    data = made.encode()
+    if isinstance(data, TextProblem) or not unsure:
         return data
+    again = Text.decode(data)
+    if isinstance(again, TextProblem) or again.text != made.text or Rows.of(made.text).bodies != rows.bodies:
+        return TextProblem("encoding", "the outcome would not be read back as it was planned: an encoding "
+                           "line or a carriage return at the end of a line changes its meaning")  # fmt: skip
+    return data
 
 
 @dataclass(slots=True)
@@ -142,16 +166,20 @@ class Targets:
         if real != clean and self._is_protected(real):
             return _protected(clean)
         stale = self._stale(clean, path, image)
-        if stale is not None:
+        if stale is not None and image.kind == "absent":
             return stale
         if real not in self.by_real:
             opened = _opened(real, image)
             if isinstance(opened, EditError):
                 return opened
             self.by_real[real] = opened
+        target = self.by_real[real]
+        target.stale = stale or target.stale
+        target.confirmed = target.confirmed or (stale is None and any(n in self.expected for n in (clean, path, real)))
         if real != clean:
+            target.is_link = target.is_link or self.workspace.image(clean, follow=False).kind == "symlink"
             self.notes.append(f"`{clean}` leads to `{real}`: that file is the one to be changed")
-        return self.by_real[real]
+        return target
 
     def below_a_file(self, real: str) -> EditError | None:
         """Why nothing can be created at `real`: a folder on the way is a file, on disk or by an edit of this plan."""
@@ -173,20 +201,22 @@ class Targets:
         self.unused.discard(named or "")
         if expected is None or expected.lower() == image.sha256:
             return None
-        found = f"now {image.sha256[:12]}" if image.sha256 else "now absent"
+        found = f"now {image.sha256}" if image.sha256 else "now it is gone"
         return EditError(
             "stale",
             f"`{clean}` is not the file that was read: expected sha256 {expected[:12] or 'none'}, {found}",
             f"read the file again and write the edits for it as it is now; {WHOLE}",
         )
 
-    def missing(self, path: str) -> EditError:
-        """The error for an edit of a file that does not exist, with paths that may have been meant."""
+    def missing(self, path: str, how: str) -> EditError:
+        """The error for an edit of a file that does not exist, with paths that may have been meant.
+
+        `how` tells the way to create a file in the edit's own format.
+        """
         similar = self._similar(path)
         hint = f"did you mean {' or '.join(f'`{printable(s)}`' for s in similar)}? " if similar else ""
-        return EditError("file_not_found", f"`{path}` does not exist, so SEARCH has nothing to stand in",
-                         f"{hint}give the path relative to the repository's root; to create a file, leave SEARCH "
-                         f"empty; {WHOLE}")  # fmt: skip
+        return EditError("file_not_found", f"`{path}` does not exist", f"{hint}give the path relative to the "
+                         f"repository's root; to create a file, say so ({how}); {WHOLE}")  # fmt: skip
 
     def _similar(self, path: str) -> list[str]:
         """Up to three paths that may have been meant; only for the first few that are missing."""
@@ -243,12 +273,12 @@ def _refusal(path: str, image: FileImage) -> EditError | None:
 
 def _opened(path: str, image: FileImage) -> Target | EditError:
     if image.kind == "absent":
-        return Target(path, image, Text(b"", "utf-8", ()), FileLines(()), exists=False)
+        return Target(path, image, Text(b"", "utf-8", ""), FileLines(Rows([], [])), exists=False)
     text = Text.decode(image.data)
     if isinstance(text, TextProblem):
         return EditError(text.kind, f"`{path}` {text.message}", "only text files can be edited; leave this edit out")
-    if len(text.lines) > MAX_LINES:
-        return EditError("too_large", f"`{path}` has {len(text.lines)} lines; {MAX_LINES} are possible",
+    rows = Rows.of(text.text)
+    if len(rows) > MAX_LINES:
+        return EditError("too_large", f"`{path}` has {len(rows)} lines; {MAX_LINES} are possible",
                          "work on a smaller file")  # fmt: skip
-    lines = FileLines(text.lines)
-    return Target(path, image, text, lines, exists=True, before=lines.rows.part(0, len(lines)))
+    return Target(path, image, text, FileLines(rows, text.text), exists=True, before=rows.part(0, len(rows)))

@@ -53,3 +53,4 @@ class FixBench:
     protected_files: Callable[[], Sequence[str]]
     cancelled: Callable[[], bool]
     limits: Limits
+    strict_edits: bool = False

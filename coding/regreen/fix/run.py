@@ -144,7 +144,8 @@ class FixRun:
     # --- one attempt ---------------------------------------------------------------------------------
 
     def _try(self, number: int, proposal: Proposal) -> Attempt:
-        plan = edits.plan(proposal, self._bench.workspace, limits=self._bench.limits)
+        bench = self._bench
+        plan = edits.plan(proposal, bench.workspace, limits=bench.limits, strict=bench.strict_edits)
         blank = Attempt(
             number,
             AttemptState.REFUSED,

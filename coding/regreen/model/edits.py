@@ -10,8 +10,8 @@ EditErrorKind: TypeAlias = Literal[
     "file_exists", "file_not_found", "path_outside", "path_protected", "path_invalid", "stale", "encoding", "binary",
     "unsupported", "too_large", "io",
 ]  # fmt: skip
-EditStatus: TypeAlias = Literal["applied", "would_apply", "failed", "skipped_noop"]
-FileAction: TypeAlias = Literal["create", "modify", "delete"]
+EditStatus: TypeAlias = Literal["applied", "would_apply", "failed", "skipped_noop", "not_chosen"]
+FileAction: TypeAlias = Literal["create", "modify", "delete", "rename"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,10 @@ class EditResult:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """One file's change. Hashes are hex sha256 of the raw bytes; empty = the file is absent on that side."""
+    """One file's change. Hashes are hex sha256 of the raw bytes; empty = the file is absent on that side.
+
+    `from_` (in JSON: `from`) is the old path of a renamed file. `hunks` counts the parts that can be chosen.
+    """
 
     path: str
     action: FileAction
@@ -85,6 +88,8 @@ class FileDiff:
     sha_before: str
     sha_after: str
     diff: str
+    from_: str | None = None
+    hunks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

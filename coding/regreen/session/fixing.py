@@ -175,6 +175,7 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
         protected_files=lambda: _protected(session),
         cancelled=job.cancel.is_set,
         limits=limits,
+        strict_edits=session.settings.strict_edits,
     )
     run = FixRun(request, bench, log)
     fix_job = FixJob(job, run, caller)

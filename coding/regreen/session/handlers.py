@@ -53,6 +53,7 @@ def _edit(call: Call) -> dict[str, Json]:
         _proposal(a),
         dry_run=a.get("dry_run", False),
         commit=a.get("commit", ""),
+        hunks=a.get("hunks", ()),
         expected_sha256=a.get("expected_sha256"),
     )
     return to_object(report)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -40,10 +39,9 @@ from regreen.session.resolve import work_tree
 from regreen.settings import Settings
 from regreen.store import Store, repo_key
 from regreen.wire import to_json
-from regreen.workspace import Journal, Workspace, is_command_bearing
+from regreen.workspace import Journal, Workspace
 
 if TYPE_CHECKING:
-    from regreen.edits import EditPlan
     from regreen.git import Git
     from regreen.repo import FileList
     from regreen.session.fixing import FixOptions
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
 Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
 
-_PLANS_KEPT = 20
 _DEFAULT_RUNNER = "pytest"
 _LONG_S = 3600.0
 _BRIEF_WAIT_S = 5.0  # for another process that is just writing an edit
@@ -74,7 +71,6 @@ class Session:
         self.journal = Journal(store, self.workspace)
         self.redact = Redactor.from_environ(settings.environ)
         self._approve = approve
-        self._plans: OrderedDict[str, EditPlan] = OrderedDict()
         with store.transaction() as db:
             db.execute("INSERT OR IGNORE INTO repos VALUES (?, ?)", (self.key, str(self.root)))
 
@@ -131,47 +127,26 @@ class Session:
 
     def apply_edits(
         self,
-        proposal: Proposal,
+        proposal: Proposal | str = "",
         *,
         dry_run: bool = False,
         commit: str = "",
+        hunks: Sequence[int] = (),
         expected_sha256: Mapping[str, str] | None = None,
+        strict: bool = False,
     ) -> EditReport:
-        """Apply edits, all or none. `commit` applies exactly the plan of an earlier dry run."""
-        from regreen import edits
+        """Apply edits (a text is a response in any of the formats), all or none.
 
-        plan = self._plan(proposal, commit, expected_sha256 or {})
-        if dry_run or not plan.report.ok:
-            self._plans[plan.report.plan] = plan
-            while len(self._plans) > _PLANS_KEPT:
-                self._plans.popitem(last=False)
-            return plan.report
-        self.allow("edit")
-        before = {c.path: c.before_sha for c in plan.changes if is_command_bearing(c.path)}
-        with self.exclusive():
-            report = edits.commit(plan, self.journal, label="apply_edits")
-        if report.ok and before:
-            trust.taint(self.store, self.key, before)
-        return report
+        `commit` applies exactly the plan of an earlier dry run, `hunks` only some of its hunks (numbered from 1
+        through all files). `expected_sha256` (path -> hex sha256 of what was read): a file that changed since is
+        edited only where the text that the edit names is unchanged. `strict` allows exact matches only.
+        """
+        from regreen.session.editing import EditRequest, apply
 
-    def _plan(self, proposal: Proposal, commit: str, expected_sha256: Mapping[str, str]) -> EditPlan:
-        from regreen import edits
-
-        given = bool(proposal.text or proposal.replacements)
-        if commit and not given:
-            if commit not in self._plans:
-                raise UsageError(
-                    "not_found", f"there is no plan {commit!r}", "make a dry run again, then commit its plan"
-                )
-            return self._plans[commit]
-        plan = edits.plan(proposal, self.workspace, expected_sha256=expected_sha256, limits=self.settings.limits)
-        if commit and plan.report.ok and plan.report.plan != commit:
-            raise UsageError(
-                "invalid_arguments",
-                f"these edits give plan {plan.report.plan}, not {commit}",
-                "the files or the edits changed since: make a dry run again",
-            )
-        return plan
+        strict = strict or self.settings.strict_edits
+        asked = Proposal(proposal) if isinstance(proposal, str) else proposal
+        request = EditRequest(asked, tuple(hunks), dict(expected_sha256 or {}), strict)
+        return apply(self, request, commit=commit, dry_run=dry_run)
 
     def restore(self, to: str, *, dry_run: bool = False) -> RestoreReport:
         """Undo what a job or a transaction changed; what others changed since is left and named."""

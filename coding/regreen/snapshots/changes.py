@@ -20,7 +20,7 @@ from regreen.snapshots.looking import current
 from regreen.snapshots.manifest import Manifest
 from regreen.snapshots.sources import read_source
 from regreen.store import Store
-from regreen.workspace import FileImage, Journal, Stat, Workspace
+from regreen.workspace import FileImage, Journal, Stat, Workspace, is_secret
 
 _MAX_FILES = 1_000
 _MAX_DIFF_CHARS = 1 << 20
@@ -136,7 +136,7 @@ def file_diff(path: str, before: Side, after: Side) -> FileDiff:
         action = "create"
     elif not after.exists:
         action = "delete"
-    old, new = _lines(before), _lines(after)
+    old, new = (None, None) if is_secret(path) else (_lines(before), _lines(after))
     head = _head(path, before, after)
     if old is None or new is None:
         text = head if before.data == after.data and before.known and after.known else _unshown(head, path)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from regreen.settings import EDIT_FORMATS
+
 Schema: TypeAlias = dict[str, Any]
 
 
@@ -79,7 +81,7 @@ _REPLACEMENTS: Schema = {
         "required": ["path", "search", "replace"],
     },
 }
-_FORMAT = _choice("auto", "search_replace")
+_FORMAT = _choice(*EDIT_FORMATS)
 
 _FIX_OUTPUTS: Schema = {
     "job_id": _TEXT, "state": _TEXT, "brief": _OBJECT, "attempts": _LIST, "outcome": _OBJECT, "progress": _TEXT,
@@ -116,11 +118,12 @@ TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="apply_edits",
         title="Apply edits",
-        description="Apply SEARCH/REPLACE edits, all or none: `text` with blocks, or replacements (whole lines; empty "
-                    "search creates a file). SEARCH must match exactly one place; nothing is guessed. Failures say "
-                    "what to resend. dry_run shows the diff and gives a plan for commit. Undo: restore(transaction).",
+        description="Apply edits, all or none: `text` (SEARCH/REPLACE blocks, a diff, a patch, JSON calls, a whole "
+                    "file), or replacements (whole lines; empty search creates a file). Each must fit exactly one "
+                    "place; nothing is guessed. Failures say what to resend. dry_run shows the diff and gives a plan "
+                    "to commit, or some of its hunks. Undo: restore(transaction).",
         parameters={"text": _TEXT, "replacements": _REPLACEMENTS, "format": _FORMAT, "dry_run": {"type": "boolean"},
-                    "commit": _string("plan id"),
+                    "commit": _string("plan id"), "hunks": {"type": "array", "items": _integer(1, 100_000)},
                     "expected_sha256": {"type": "object", "additionalProperties": _TEXT}},
         outputs={"ok": _FLAG, "plan": _TEXT, "files": _LIST, "edits": _LIST, "warnings": _LIST, "transaction": _TEXT},
         destructive=True,

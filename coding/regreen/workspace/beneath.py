@@ -43,6 +43,10 @@ class Folder:
             os.close(self._fd)
             self._fd = None
 
+    def again(self) -> Folder:
+        """The same folder, open a second time."""
+        return Folder(self._path, None if self._fd is None else os.dup(self._fd))
+
     def _at(self, name: str) -> str:
         return name if self._fd is not None else str(self._path / name)
 
@@ -134,8 +138,9 @@ class Root:
         for name in filter(None, path.split("/")):
             try:
                 below = os.open(name, flags, dir_fd=here)
-            except NotADirectoryError as e:  # Linux says so of a link too
-                if stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+            except NotADirectoryError as e:  # Linux says so of a link too; and a folder now was a link just then
+                now = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+                if stat.S_ISLNK(now) or stat.S_ISDIR(now):
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from e
                 raise
             finally:

@@ -44,6 +44,7 @@ class FileImage:
     sha256: str = ""
     target: str = ""
     real: str = ""
+    links: int = 1  # how many names the file has; over 1: a change of it, or of them, may be seen elsewhere
 
     @property
     def content(self) -> bytes:
@@ -88,13 +89,13 @@ class Workspace:
     def normalise(self, path: str) -> str:
         """The clean relative posix path ("" for "."). Refused: `path_invalid`, `path_outside_workspace`.
 
-        Names that other systems could not hold are refused for files that are not there yet.
+        Names that other systems could not hold are refused for files that are not there yet, if not as protected.
         """
         clean = self._clean(path)
         try:
             paths.check_new(clean)
         except Refused:
-            if self.image_kind(clean) == "absent":
+            if not paths.is_protected(clean) and self.image_kind(clean) == "absent":
                 raise
         return clean
 
@@ -107,11 +108,14 @@ class Workspace:
         return named.path
 
     def protected(self, path: str) -> bool:
-        """Whether edits never write this path: by its name, or by that of the file that it leads to."""
-        if paths.is_protected(path):
+        """Whether edits never write this path: by its name, or by that of the file that it leads to.
+
+        Files with secrets are among them: what an edit says of a file would show them.
+        """
+        if paths.is_protected(path) or paths.is_secret(path):
             return True
         with self.spot(path) as at:
-            return at.real != path and paths.is_protected(at.real)
+            return at.real != path and (paths.is_protected(at.real) or paths.is_secret(at.real))
 
     # --- looking -----------------------------------------------------------------------------------
 
@@ -122,7 +126,10 @@ class Workspace:
         """
         try:
             with self.spot(path, follow=follow) as at:
-                return self._image(path, at)
+                image = self._image(path, at)
+                if follow and image.kind == "symlink":
+                    raise _became_a_link(path)
+                return image
         except Refused as e:
             if not follow or e.kind != "path_outside_workspace":
                 raise
@@ -158,7 +165,8 @@ class Workspace:
         is_link = seen.kind == "symlink"
         return FileImage(
             path, seen.kind, b"" if is_link else seen.content, seen.info.st_mode, seen.info.st_mtime_ns, seen.sha,
-            os.fsdecode(seen.content[len(LINK_MARK) :]) if is_link else "", at.real)  # fmt: skip
+            os.fsdecode(seen.content[len(LINK_MARK) :]) if is_link else "", at.real,
+            seen.info.st_nlink if seen.kind == "file" else 1)  # fmt: skip
 
     def read(self, path: str) -> FileImage:
         """A regular file, by any form of its path. Raises UsageError (`not_found`, `limit_exceeded`) or Refused."""
@@ -176,8 +184,14 @@ class Workspace:
                 raise Refused("not_regular_file", f"{paths.shown(clean or '.')} is {what}", "name a regular file")
 
     def read_text(self, path: str, start_line: int = 1, end_line: int = 0) -> FileText:
-        """Lines `start_line` to `end_line` (0 = the last), joined by LF. Not redacted: that is the caller's part."""
+        """Lines `start_line` to `end_line` (0 = the last), joined by LF. Not redacted: that is the caller's part.
+
+        Refused (`path_protected`) for a file that is known to hold secrets.
+        """
         image = self.read(path)
+        if paths.is_secret(image.path) or paths.is_secret(image.real):
+            raise Refused("path_protected", f"{paths.shown(image.path)} holds secrets: it is never shown",
+                          "work without it, or read an example of it such as `.env.example`")  # fmt: skip
         text = Text.decode(image.data)
         if isinstance(text, TextProblem):
             raise UsageError(text.kind, f"{paths.shown(image.path)} {text.message}", "read text files only")
@@ -320,5 +334,9 @@ def _io(path: str, error: OSError) -> Exception:
     if error.errno in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL):
         return paths.invalid(path, error.strerror or "not a usable path", "use another name")
     if error.errno == errno.ELOOP:
-        return paths.invalid(path, "it became a link meanwhile", "try again")
+        return _became_a_link(path)
     return EnvironmentFault("io", f"{paths.shown(path)}: {error.strerror}", "make it readable for this user")
+
+
+def _became_a_link(path: str) -> Refused:
+    return paths.invalid(path, "it became a link meanwhile", "try again")

@@ -39,6 +39,7 @@ class Change:
     before_sha: str  # "" = must be absent
     after: bytes | None  # None = delete
     mode: int | None = None  # permission bits; None = keep, or what the umask leaves of 0o666
+    like: str = ""  # a file that is moved here: the new one takes its owner and attributes; give its mode too
 
 
 class Journal:
@@ -61,6 +62,11 @@ class Journal:
         self._transactions = Transactions(store, workspace, self._records, on_step)
         self._clock = clock
         self._lock_s = lock_s
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the files are that this journal writes."""
+        return self._workspace
 
     # --- changing ----------------------------------------------------------------------------------
 
@@ -153,11 +159,14 @@ class Journal:
 
     @contextmanager
     def _held(self) -> Generator[tuple[str, ...]]:
-        lock = self._store.lock(self._lock)
         try:
+            lock = self._store.lock(self._lock)
             lock.acquire(timeout=self._lock_s)
         except Timeout as e:
             raise Busy("another process is writing to this repository", "try again when it has finished") from e
+        except OSError as e:
+            raise EnvironmentFault("io", f"state folder {self._store.folder}: {e.strerror}; nothing was changed",
+                                   "free disk space, or make the state folder writable") from e  # fmt: skip
         try:
             yield self._clear()
         finally:
@@ -182,7 +191,8 @@ class Journal:
             seen.add(image.real)
             if image.sha256 != change.before_sha:
                 stale.append(change.path)
-            steps += self._steps(len(steps), image, _content(change, image))
+            like = self._workspace.image(self._workspace.normalise(change.like)).real if change.like else ""
+            steps += [replace(s, like=like) for s in self._steps(len(steps), image, _content(change, image))]
         if stale:
             raise StaleFile(*stale)
         return steps
@@ -211,6 +221,8 @@ class Journal:
         before = version_of(image)
         if before.sha == sha and content.mode in (None, before.mode) and content.mtime_ns in (None, before.mtime_ns):
             return []
+        if content.data is None:
+            before = replace(before, attributes=self._transactions.attributes(image.real))
         made = () if content.data is None else missing_folders(self._workspace, image.real)
         return [Step(Entry(seq, image.real, before, Version(sha, content.mode), made), content, image.content)]
 
@@ -257,7 +269,8 @@ class Journal:
         if not reason:
             data = goal.data if goal.data is not None or not goal.target.sha else self._store.blob(goal.target.sha)
             mtime_ns = goal.target.mtime_ns if image.sha256 in goal.ours else None  # else it is not ours to set
-            content = Content(data, mode_to_restore(image, goal), mtime_ns)
+            attributes = goal.target.attributes if image.kind == "absent" else None
+            content = Content(data, mode_to_restore(image, goal), mtime_ns, attributes)
             steps += [replace(step, clear=clear) for step in self._steps(len(steps), image, content)]
         return reason
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -13,6 +14,8 @@ from regreen.workspace.beneath import Folder
 Kind: TypeAlias = Literal["file", "absent", "symlink", "directory", "other"]
 
 _CHUNK = 1 << 20
+_RACES = 50
+_CHANGED_KIND = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO})  # a link now, none any more, a socket now
 LINK_MARK = b"symlink\0"  # before a link's target, so that its hash is not that of a file with the same bytes
 
 
@@ -51,16 +54,25 @@ def kind_of(info: os.stat_result | None) -> Kind:
 
 def look(folder: Folder, name: str, limit: int) -> Seen | None:
     """What `name` is, with its content if it is a regular file or a link. None: over `limit` bytes."""
-    try:
-        info = folder.stat(name)
-        kind = kind_of(info)
-        if kind == "symlink":
-            return Seen(kind, LINK_MARK + os.fsencode(folder.readlink(name)), info)
-        if kind != "file":
-            return Seen(kind, b"", info)
-        fd = folder.open(name, os.O_RDONLY)
-    except FileNotFoundError:
-        return Seen("absent", b"", None)
+    for left in reversed(range(_RACES)):
+        try:
+            return _look(folder, name, limit)
+        except FileNotFoundError:
+            return Seen("absent", b"", None)
+        except OSError as e:
+            if not left or e.errno not in _CHANGED_KIND:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _look(folder: Folder, name: str, limit: int) -> Seen | None:
+    info = folder.stat(name)
+    kind = kind_of(info)
+    if kind == "symlink":
+        return Seen(kind, LINK_MARK + os.fsencode(folder.readlink(name)), info)
+    if kind != "file":
+        return Seen(kind, b"", info)
+    fd = folder.open(name, os.O_RDONLY)
     with os.fdopen(fd, "rb") as file:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):

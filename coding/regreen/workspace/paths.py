@@ -29,6 +29,8 @@ _PROTECTED_NAMES = _VCS | frozenset({
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin",
     ".zlogout", ".cshrc", ".tcshrc", ".kshrc", ".inputrc", ".ripgreprc", ".netrc", ".envrc", ".pypirc", ".npmrc",
 })  # fmt: skip
+_SECRET_NAMES = frozenset({".env", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".htpasswd"})
+_ENV_WITHOUT_SECRETS = frozenset({"example", "sample", "template", "dist", "default", "defaults", "schema", "test"})
 _COMMAND_NAMES = frozenset({
     "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", "pyproject.toml", "tox.ini", "tox.toml", "setup.cfg",
     "setup.py", "noxfile.py", "sitecustomize.py", "usercustomize.py", ".coveragerc",
@@ -134,6 +136,13 @@ def is_protected(path: str) -> bool:
     if any(name in _PROTECTED_NAMES or name.startswith("git~") for name in names):
         return True
     return any(pair == (".github", "workflows") for pair in pairwise(names))
+
+
+def is_secret(path: str) -> bool:
+    """Whether the file is known by its name to hold secrets: it is never shown, so it is never edited either."""
+    name = _names(path)[-1]
+    is_env = name.startswith(".env.") and name.rpartition(".")[2] not in _ENV_WITHOUT_SECRETS
+    return name in _SECRET_NAMES or is_env
 
 
 def is_version_control(path: str) -> bool:

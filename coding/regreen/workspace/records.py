@@ -13,17 +13,22 @@ from sqlite3 import Connection, Row
 from typing import Literal, TypeAlias
 
 from regreen.store import Store
+from regreen.workspace.attributes import Attributes
 
 TxnState: TypeAlias = Literal["open", "applied", "rolled_back"]
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One side of a change. `sha` "" = absent; `mode` is st_mode, None = what the system gives a new file."""
+    """One side of a change. `sha` "" = absent; `mode` is st_mode, None = what the system gives a new file.
+
+    `attributes` are known of a file that is deleted; one that is changed has them itself.
+    """
 
     sha: str
     mode: int | None = None
     mtime_ns: int | None = None
+    attributes: Attributes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Records:
             db.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blobs.items())
             db.execute("INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?)",
                        (txn.id, self._repo, txn.run_id, label, txn.state, now))  # fmt: skip
-            db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                            [_row(txn.id, entry) for entry in txn.entries])  # fmt: skip
 
     def mark(self, txn: str, state: TxnState) -> None:
@@ -131,14 +136,17 @@ def _row(txn: str, entry: Entry) -> tuple[object, ...]:
     before, after = entry.before, entry.after
     return (
         txn, entry.seq, _stored(entry.path), before.sha or None, before.mode, before.mtime_ns,
-        after.sha or None, after.mode, json.dumps(entry.made_dirs))  # fmt: skip
+        after.sha or None, after.mode, json.dumps(entry.made_dirs),
+        before.attributes.packed() if before.attributes else None)  # fmt: skip
 
 
 def _entry(row: Row) -> Entry:
+    packed = row["before_attributes"]
+    attributes = Attributes.unpacked(packed) if packed else None
     return Entry(
         row["seq"],
         os.fsdecode(row["path"]),
-        Version(row["before_sha"] or "", row["before_mode"], row["before_mtime_ns"]),
+        Version(row["before_sha"] or "", row["before_mode"], row["before_mtime_ns"], attributes),
         Version(row["after_sha"] or "", row["after_mode"]),
         tuple(json.loads(row["made_dirs"])),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -37,11 +36,14 @@ class TextProblem:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A decoded file. `raw` means: it holds bytes that are not valid in `encoding`, carried as surrogates."""
+    """A decoded file: `text` with its line ends, without the byte order mark.
+
+    `raw` means: it holds bytes that are not valid in `encoding`, carried as surrogates.
+    """
 
     bom: bytes
     encoding: str
-    lines: tuple[Line, ...]
+    text: str
     raw: bool = False
 
     @classmethod
@@ -56,24 +58,24 @@ class Text:
             return _narrow(codecs.BOM_UTF8, data[3:])
         named = _cookie(data)
         text = _round_trip(data, named) if named else None
-        return _narrow(b"", data) if text is None else cls(b"", named, split_lines(text))
+        return _narrow(b"", data) if text is None else cls(b"", named, text)
 
     @property
-    def text(self) -> str:
-        """All lines with their ends, without the byte order mark."""
-        return "".join([body + eol for body, eol in self.lines])
+    def lines(self) -> tuple[Line, ...]:
+        """All lines, each with its own end."""
+        return tuple(map(Line, *split_lines(self.text)))
 
     @property
     def eol(self) -> Eol:
         """How the lines end; `none` if no line has an end."""
-        ends = {line.eol for line in self.lines} - {""}
-        if len(ends) == 2:
+        ends, crlf = self.text.count("\n"), self.text.count("\r\n")
+        if 0 < crlf < ends:
             return "mixed"
-        return "none" if not ends else "crlf" if "\r\n" in ends else "lf"
+        return "none" if not ends else "crlf" if crlf else "lf"
 
-    def with_lines(self, lines: Sequence[Line]) -> Text:
-        """The same file with other lines. Check new text with `admits` first."""
-        return replace(self, lines=tuple(lines))
+    def with_text(self, text: str) -> Text:
+        """The same file with another text. Check what is new in it with `admits` first."""
+        return replace(self, text=text)
 
     def admits(self, new: str) -> TextProblem | None:
         """None if `new` can be added to this file without changing how its other bytes are read."""
@@ -85,22 +87,30 @@ class Text:
 
     def encode(self) -> bytes | TextProblem:
         """The file's bytes."""
-        text = self.text
         try:
-            return self.bom + text.encode(self.encoding, "surrogateescape" if self.raw else "strict")
+            return self.bom + self.text.encode(self.encoding, "surrogateescape" if self.raw else "strict")
         except UnicodeError:
-            problem = _unencodable(text, self.encoding)
+            problem = _unencodable(self.text, self.encoding)
             return problem or TextProblem("encoding", f"the text cannot be written as {self.encoding}")
 
 
-def split_lines(text: str) -> tuple[Line, ...]:
-    """Split at LF and CRLF and nowhere else; a lone CR, form feed or U+2028 stays inside its line."""
-    parts = text.split("\n")
-    last = parts.pop()
-    lines = [Line(p[:-1], "\r\n") if p.endswith("\r") else Line(p, "\n") for p in parts]
+def split_lines(text: str) -> tuple[list[str], list[str]]:
+    """The lines of a text as two columns, their bodies and their ends.
+
+    Split at LF and CRLF and nowhere else: a lone CR, form feed or U+2028 stays inside its line. The end of a last
+    line may be "".
+    """
+    bodies = text.split("\n")
+    last = bodies.pop()
+    eols = ["\n"] * len(bodies)
+    if "\r" in text:
+        for number, body in enumerate(bodies):
+            if body.endswith("\r"):
+                bodies[number], eols[number] = body[:-1], "\r\n"
     if last:
-        lines.append(Line(last, ""))
-    return tuple(lines)
+        bodies.append(last)
+        eols.append("")
+    return bodies, eols
 
 
 def _wide(data: bytes, mark: bytes, encoding: str) -> Text | TextProblem:
@@ -110,22 +120,24 @@ def _wide(data: bytes, mark: bytes, encoding: str) -> Text | TextProblem:
         return TextProblem("encoding", f"starts with a byte order mark of {encoding} but is not valid {encoding}")
     if "\0" in text:
         return TextProblem("binary", "holds NUL characters: it is not a text file")
-    return Text(mark, encoding, split_lines(text))
+    return Text(mark, encoding, text)
 
 
 def _narrow(mark: bytes, body: bytes) -> Text:
     try:
-        return Text(mark, "utf-8", split_lines(body.decode("utf-8")))
+        return Text(mark, "utf-8", body.decode("utf-8"))
     except UnicodeDecodeError:
-        return Text(mark, "utf-8", split_lines(body.decode("utf-8", "surrogateescape")), raw=True)
+        return Text(mark, "utf-8", body.decode("utf-8", "surrogateescape"), raw=True)
 
 
 def _cookie(data: bytes) -> str:
     """The encoding that one of the first two lines names, as Python finds it; "" for none, and for UTF-8."""
-    first, _, rest = data.partition(b"\n")
+    ends = [data.find(b"\n")]
+    ends.append(data.find(b"\n", ends[0] + 1))
+    first, second = (data[start : end if end >= 0 else None] for start, end in ((0, ends[0]), (ends[0] + 1, ends[1])))
     match = _COOKIE.match(first)
-    if match is None and _BLANK.match(first):
-        match = _COOKIE.match(rest.partition(b"\n")[0])
+    if match is None and ends[0] >= 0 and _BLANK.match(first):
+        match = _COOKIE.match(second)
     if match is None:
         return ""
     try:

@@ -16,12 +16,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from regreen.errors import RegreenError
+from regreen.workspace.attributes import Attributes, attributes_of
 from regreen.workspace.beneath import Folder
 from regreen.workspace.looking import LINK_MARK, look
 
 OnStep: TypeAlias = Callable[[str], None]
+_Which: TypeAlias = tuple[int, int, int]
 
 _CHUNK = 1 << 20
+_RACES = 50
 MAX_OURS = 1 << 28  # bytes; whatever is larger was not written by us
 
 
@@ -42,11 +45,15 @@ class StaleFile(RegreenError):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What shall stand at a path. `mode` None: what the system gives a new file. `mtime_ns` None: now."""
+    """What shall stand at a path. `mode` None: what the system gives a new file. `mtime_ns` None: now.
+
+    `attributes` None: those of the file that stands there.
+    """
 
     data: bytes | None  # None: nothing shall stand there
     mode: int | None = None
     mtime_ns: int | None = None
+    attributes: Attributes | None = None
 
     @property
     def is_link(self) -> bool:
@@ -84,12 +91,14 @@ def place(
     content: Content,
     expected: str,
     *,
-    in_place: bool = False,
+    in_place: int = 0,
+    keep_old: bool = False,
     on_step: OnStep = no_step,
 ) -> None:
     """Make `name` hold `content`, where it now has the hash `expected` ("" = must be absent). Else StaleFile.
 
-    `in_place` writes into the existing file instead of replacing it, for a file with several names.
+    `in_place` is the inode of a file with several names: it is written into instead of replaced. With `keep_old`
+    the old file stays under `temp.whole`; who removes it there must then make the folder durable.
     """
     if content.data is None:
         _take_away(folder, name, temp.whole, expected, on_step)
@@ -100,10 +109,25 @@ def place(
         if not expected:
             _appear(folder, name, temp.whole)
         elif in_place:
-            _overwrite(folder, name, temp.whole, content, expected, on_step)
+            _overwrite(folder, name, temp.whole, content, expected, in_place, on_step)
         else:
             _swap(folder, name, temp.whole, expected, on_step)
+    if not keep_old:
+        discard(folder, temp.whole)
+        folder.sync()
     on_step("placed")
+
+
+def bring_back(folder: Folder, name: str, temp: str, landed: str) -> None:
+    """Give a file that was kept its name again, where now stands what took its place (hash `landed`, "" = nothing).
+
+    StaleFile: something else stands there; it stays, and the kept file goes.
+    """
+    if landed:
+        _swap(folder, name, temp, landed, no_step)
+        discard(folder, temp)
+    else:
+        _appear(folder, name, temp)
     folder.sync()
 
 
@@ -136,7 +160,9 @@ def _make(folder: Folder, name: str, temp: str, content: Content, data: bytes) -
     try:
         _write(fd, data)
         if content.mode is not None and hasattr(os, "fchmod"):
-            _keep_owner(folder, name, fd)
+            carried = content.attributes or attributes_of(folder, name)
+            if carried is not None:
+                carried.give(fd)
             os.fchmod(fd, stat.S_IMODE(content.mode))
         if content.mtime_ns is not None:
             folder.utime(temp, content.mtime_ns)
@@ -151,29 +177,25 @@ def _write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view[:_CHUNK]) :]
 
 
-def _keep_owner(folder: Folder, name: str, fd: int) -> None:
-    try:
-        old = folder.stat(name)
-    except FileNotFoundError:
-        return
-    new = os.fstat(fd)
-    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        with contextlib.suppress(PermissionError):  # only root may give a file away; ours is still readable
-            os.fchown(fd, old.st_uid, old.st_gid)
-
-
-def _overwrite(folder: Folder, name: str, temp: str, content: Content, expected: str, on_step: OnStep) -> None:
+def _overwrite(
+    folder: Folder, name: str, temp: str, content: Content, expected: str, inode: int, on_step: OnStep
+) -> None:
     if sha_at(folder, name) != expected:
         folder.unlink(temp)
         raise StaleFile(name)
-    write_into(folder, name, content, on_step)
+    write_into(folder, name, content, inode, on_step)
     folder.unlink(temp)
 
 
-def write_into(folder: Folder, name: str, content: Content, on_step: OnStep = no_step) -> None:
-    """Write over an existing file's bytes, keeping the file itself. A crash leaves it torn; see `is_torn`."""
+def write_into(folder: Folder, name: str, content: Content, inode: int, on_step: OnStep = no_step) -> None:
+    """Write over an existing file's bytes, keeping the file itself. A crash leaves it torn; see `is_torn`.
+
+    StaleFile: another file stands there than the one with this inode.
+    """
     fd = folder.open(name, os.O_WRONLY)
     try:
+        if os.fstat(fd).st_ino != inode:
+            raise StaleFile(name)
         data = content.data or b""
         half = len(data) // 2
         _write(fd, data[:half])
@@ -194,6 +216,7 @@ def is_torn(found: bytes, old: bytes, new: bytes) -> bool:
 
 
 def _swap(folder: Folder, name: str, temp: str, expected: str, on_step: OnStep) -> None:
+    ours = _which(folder, temp)
     try:
         swapped = folder.exchange(temp, name)
     except FileNotFoundError as e:
@@ -207,10 +230,27 @@ def _swap(folder: Folder, name: str, temp: str, expected: str, on_step: OnStep) 
         return
     on_step("swapped")
     if sha_at(folder, temp) != expected:
-        folder.exchange(temp, name)
-        folder.unlink(temp)
+        _swap_back(folder, name, temp, ours)
         raise StaleFile(name)
-    folder.unlink(temp)
+
+
+def _which(folder: Folder, name: str) -> _Which:
+    """Tells one file from another; an inode alone may have been used again."""
+    info = folder.stat(name)
+    return info.st_ino, info.st_mtime_ns, info.st_size
+
+
+def _swap_back(folder: Folder, name: str, temp: str, ours: _Which) -> None:
+    """Give what was taken out its name again, and end with what was written last if somebody writes meanwhile."""
+    put_in = ours
+    with contextlib.suppress(FileNotFoundError):  # deleted meanwhile: so be it
+        for _ in range(_RACES):
+            going_in = _which(folder, temp)
+            folder.exchange(temp, name)
+            if _which(folder, temp) == put_in:
+                break
+            put_in = going_in
+    discard(folder, temp)
 
 
 def _appear(folder: Folder, name: str, temp: str) -> None:
@@ -238,4 +278,3 @@ def _take_away(folder: Folder, name: str, temp: str, expected: str, on_step: OnS
     if sha_at(folder, temp) != expected:
         _appear(folder, name, temp)
         raise StaleFile(name)
-    folder.unlink(temp)
