@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from support.edit_cases import CASES, build, keeps_modes, response, run, wanted_files
-from support.edits import bench
+from support.edits import bench, told
 
-from regreen.edits import describe
 from regreen.model import EditError
 
 
@@ -41,14 +40,14 @@ def test_case_gives_exactly_the_expected_bytes(case: dict[str, Any], tmp_path: P
         report, before = run(on, case)
         after, wanted = on.files(), case["expect"]
         errors = [e.error for e in report.edits if e.error]
-        told = describe(report)
-        assert report.ok is wanted["ok"], told
+        said = told(report)
+        assert report.ok is wanted["ok"], said
         assert keeps_modes(on.root, case)
         if wanted["ok"]:
             assert {n: v for n, v in after.items() if v != "/"} == wanted_files(case, after)
             assert "level" not in wanted or wanted["level"] in [e.level for e in report.edits]
             return
         assert after == before
-        assert wanted["error_kind"] in [e.kind for e in errors], told
-        assert "NOTHING was applied" in told
-        assert "hint" not in wanted or hinted(wanted["hint"], errors), told
+        assert wanted["error_kind"] in [e.kind for e in errors], said
+        assert "NOTHING was applied" in said
+        assert "hint" not in wanted or hinted(wanted["hint"], errors), said

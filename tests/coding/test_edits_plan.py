@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.edits import Bench, bench
+from support.edits import Bench, bench, told
 
-from regreen.edits import describe
 from regreen.errors import UsageError
 from regreen.model import EditReport
 from regreen.settings import Limits
@@ -62,9 +61,9 @@ def test_all_failures_are_reported_at_once_and_nothing_is_written(on: Bench) -> 
     assert report.edits[2].status == "would_apply"
     assert (report.ok, report.files, report.plan, report.transaction) == (False, (), "", "")
     assert on.files() == before
-    told = describe(report)
-    assert told.startswith("NOTHING was applied: 5 of 6 edits")
-    assert "send all 6 edits again" in told
+    said = told(report)
+    assert said.startswith("NOTHING was applied: 5 of 6 edits")
+    assert "send all 6 edits again" in said
     json.dumps(to_json(report)).encode("utf-8")
 
 
@@ -93,7 +92,7 @@ def test_an_edit_overtaken_by_an_earlier_one_says_by_which(on: Bench) -> None:
     on.put(a__py="x = 1\ny = 2\nz = 3\n")
     report = on.apply(("a.py", "x = 1\ny = 2", "x = 9\ny = 9"), ("a.py", "y = 2\nz = 3", "y = 5\nz = 5"))
     assert kinds(report) == ["", "no_match"]
-    assert "lines 2-3, but edit 1 of this response changes them first" in describe(report)
+    assert "lines 2-3, but edit 1 of this response changes them first" in told(report)
 
 
 def test_a_plan_is_what_is_committed_and_its_id_names_the_changes(on: Bench) -> None:
@@ -108,7 +107,7 @@ def test_a_plan_is_what_is_committed_and_its_id_names_the_changes(on: Bench) -> 
     [file] = report.files
     assert file.sha_after == hashlib.sha256(b"x = 2\n").hexdigest()
     assert (file.action, file.added, file.removed) == ("modify", 1, 1)
-    assert describe(report).startswith("Applied")
+    assert told(report).startswith("1 edit applied to 1 file")
     assert on.journal.undo(report.transaction).restored == ("a.py",)
     assert on.read("a.py") == b"x = 1\n"
 
@@ -282,7 +281,7 @@ def test_a_report_over_many_failures_stays_small(on: Bench) -> None:
     on.put(a__py="".join(f"value_{i} = {'long ' * 100}\n" for i in range(500)))
     report = on.apply(*[("a.py", f"value_{i} = {'lang ' * 100}", "x") for i in range(400)])
     assert len(json.dumps(to_json(report))) < 150_000
-    assert len(describe(report)) < 40_000
+    assert len(told(report)) < 40_000
     assert all(e.error and e.error.kind == "no_match" for e in report.edits)
 
 

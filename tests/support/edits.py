@@ -10,6 +10,8 @@ from typing import Any
 from regreen.edits import EditPlan, commit, plan
 from regreen.model import EditReport, Proposal, Replacement
 from regreen.store import Store
+from regreen.tools.text import say
+from regreen.wire import to_object
 from regreen.workspace import Journal, Workspace
 
 
@@ -49,6 +51,11 @@ def tree(root: Path) -> dict[str, bytes | str]:
         name = path.relative_to(root).as_posix()
         found[name] = f"-> {path.readlink()}" if path.is_symlink() else path.read_bytes() if path.is_file() else "/"
     return found
+
+
+def told(report: EditReport) -> str:
+    """The report as a model reads it."""
+    return say("apply_edits", to_object(report))
 
 
 @contextmanager

@@ -3,7 +3,6 @@
     parse(text) -> Parsed         a response's edits, or why it cannot be read
     plan(proposal, ws) -> EditPlan   every edit judged; the diff; a plan id
     commit(plan, journal) -> EditReport   exactly that plan, through the journal
-    describe(report) -> str       the report as compact text
 
 Rule of the package: an edit lands in the one place that it names exactly, or nowhere. Nothing is ever written
 because it looked similar.
@@ -13,7 +12,6 @@ from regreen.edits.committing import commit, outdated
 from regreen.edits.formats import FORMATS, known_formats, parse, prompt
 from regreen.edits.parsed import Format, Parsed
 from regreen.edits.planning import EditPlan, plan
-from regreen.edits.wording import describe
 
 __all__ = [
     "FORMATS",
@@ -21,7 +19,6 @@ __all__ = [
     "Format",
     "Parsed",
     "commit",
-    "describe",
     "known_formats",
     "outdated",
     "parse",

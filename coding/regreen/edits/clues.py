@@ -125,6 +125,6 @@ CLUES: tuple[tuple[Callable[[str, str], bool], str], ...] = (
     (lambda s, f: s.casefold() == f.casefold(), "upper and lower case differ; case counts"),
     (lambda s, f: "".join(s.split()) == "".join(f.split()), "the blanks inside of the line differ"),
     (_unescaped_equal, "backslash escapes differ; SEARCH is compared to the letter"),
-    (_continues, "the file's line holds more than the SEARCH line; SEARCH must be whole lines"),
+    (_continues, "the file's line holds more than the SEARCH line, which must be the whole line"),
     (lambda s, _: "\\n" in s, "SEARCH has a written `\\n`; it is not read as a line end"),
 )

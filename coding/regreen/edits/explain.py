@@ -119,21 +119,16 @@ def no_match(
     work: Work,
     *,
     note: str = "",
-    name: str = "SEARCH",
 ) -> EditError:
-    """No place fits. `near` is the file as it is on disk; None if there is nothing on disk to show.
-
-    `name` is what the format calls the text that was looked for.
-    """
-    count = f"{len(search)} {name} line{'s' if len(search) != 1 else ''}"
-    how = "as whole lines" if name == "SEARCH" else "to the letter"
-    message = f"`{path}`: the {count} {'do' if len(search) != 1 else 'does'} not stand there {how}"
+    """No place fits. `near` is the file as it is on disk; None if there is nothing on disk to show."""
+    several = f"{len(search)} SEARCH lines do not stand there as whole lines"
+    message = f"`{path}`: the {several if len(search) != 1 else 'SEARCH line does not stand there as a whole line'}"
     hints = [h for h in (note, clue_of_search(search)) if h]
     window = near.closest(search, work) if near is not None else None
     if near is None or window is None:
         if near is not None and not near.bodies:
             hints.append("the file is empty")
-        return EditError("no_match", message, "; ".join([*hints, f"read the file and copy {name} from it", WHOLE]))
+        return EditError("no_match", message, "; ".join([*hints, "read the file and copy SEARCH from it", WHOLE]))
     start, end = window
     body = near.bodies[start:end]
     line, sent, seen = _first_difference(search, body)
@@ -142,7 +137,7 @@ def no_match(
     return EditError(
         "no_match",
         f"{message}; the closest place is {_span(start + 1, end)}",
-        "; ".join([*hints, *([told] if told else []), f"copy {name} from the lines shown", WHOLE]),
+        "; ".join([*hints, *([told] if told else []), "copy SEARCH from the lines shown", WHOLE]),
         closest=excerpt(start, end, body),
         first_difference=FirstDifference(
             start + 1 + line, shown(sent, column), shown(seen, column) if line < len(body) else "(no further line)"

@@ -24,6 +24,7 @@ from regreen.edits.explain import (
 )
 from regreen.edits.ladder import find
 from regreen.edits.lines import Rows
+from regreen.edits.naming import named
 from regreen.edits.operations import (
     CreateFile,
     DeleteFile,
@@ -89,6 +90,7 @@ class Judge:
         verdict = self._judge(target, edit)
         if isinstance(verdict, EditError):
             target.failed.update(_wanted(edit))
+            verdict = named(verdict, edit)
         if target.stale is None:
             return verdict
         return verdict if _found_by_text(edit, verdict) else outdated(target.stale, verdict)
@@ -137,12 +139,12 @@ class Judge:
             if any(origins):
                 wanted = f"in what `@@ {edit.anchors[-1].strip()[:80]}` heads" if edit.anchors else "at the end"
                 return elsewhere(target.path, origins, wanted)
-        return self._nowhere(target, edit.search, "SEARCH")
+        return self._nowhere(target, edit.search)
 
-    def _nowhere(self, target: Target, search: tuple[str, ...], name: str) -> EditError:
+    def _nowhere(self, target: Target, search: tuple[str, ...]) -> EditError:
         waits = any(body in target.failed for body in search if not is_blank(body))
         note = "an earlier edit of this response that would have written these lines does not fit either"
-        return no_match(target.path, search, target.near(), self.work, note=note if waits else "", name=name)
+        return no_match(target.path, search, target.near(), self.work, note=note if waits else "")
 
     def _replace_text(self, target: Target, edit: ReplaceText) -> Effect | EditError:
         search = lines_of(edit.old)
@@ -158,7 +160,7 @@ class Judge:
         if placed is not None:
             return placed if isinstance(placed, EditError) else Placement(placed)
         before = target.overtaken(search)
-        return overtaken(target.path, *before) if before is not None else self._nowhere(target, search, "old_str")
+        return overtaken(target.path, *before) if before is not None else self._nowhere(target, search)
 
     def _insert(self, target: Target, edit: InsertLines) -> Effect | EditError:
         if not target.exists:

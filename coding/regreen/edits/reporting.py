@@ -32,7 +32,7 @@ def changing_nothing(results: Sequence[EditResult]) -> list[EditResult]:
 
 def _no_op(path: str) -> EditError:
     return EditError("no_op", f"`{path}`: the edits leave every file as it is",
-                     "send only edits whose REPLACE differs from the file")  # fmt: skip
+                     "send only edits that change something")  # fmt: skip
 
 
 def bounded(results: Sequence[EditResult]) -> tuple[EditResult, ...]:

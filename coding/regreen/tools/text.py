@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 Data: TypeAlias = Mapping[str, Any]
 
 _MAX_FAILURES_CHARS = 8_000
+_MAX_EDITS = 20
 _MAX_DIFF_CHARS = 12_000
 
 
@@ -56,34 +57,49 @@ def _read(d: Data) -> str:
 def _edits(d: Data) -> str:
     if not d["ok"]:
         return _failed_edits(d)
-    verb = "would be applied (dry run)" if not d["transaction"] else "applied"
-    out = [f"{sum(e['status'] != 'skipped_noop' for e in d['edits'])} edits {verb} to {len(d['files'])} files"]
+    verb = "applied" if d["transaction"] else "would be applied (dry run)"
+    count = sum(e["status"] not in ("skipped_noop", "not_chosen") for e in d["edits"])
+    out = [f"{_count(count, 'edit')} {verb} to {_count(len(d['files']), 'file')}"]
     if d["transaction"]:
         out.append(f"transaction {d['transaction']} (restore undoes it)")
     elif d.get("plan"):
         out.append(f"plan {d['plan']} (commit applies it)")
+    first = 1
+    for file in d["files"]:
+        parts = file.get("hunks", 0)
+        chosen = f" hunks {first}-{first + parts - 1}" if parts > 1 else f" hunk {first}"
+        name = f"{file['from']} -> {file['path']}" if file.get("from") else file["path"]
+        shown = "" if d["transaction"] else chosen
+        out.append(f"{file['action']} {name} +{file['added']} -{file['removed']}{shown} sha256 {file['sha_after']}")
+        first += parts
     out.extend(f"warning: {w}" for w in d["warnings"])
     out.append(cut("".join(f["diff"] for f in d["files"]), _MAX_DIFF_CHARS))
     return "\n".join(out)
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _failed_edits(d: Data) -> str:
-    out = ["NOTHING was applied; resend all edits, with these put right:"]
-    for e in d["edits"]:
-        error = e.get("error")
-        if error is None:
-            continue
+    head, *warnings = d["warnings"] or ["NOTHING was applied. Correct what is reported and send all edits again."]
+    out = [head]
+    failed = [e for e in d["edits"] if e.get("error") is not None]
+    for e in failed[:_MAX_EDITS]:
+        error = e["error"]
         where = f"edit {e['index'] + 1} `{e['path']}`: " if e["path"] else ""
         out.append(f"{where}{error['kind']}: {error['message']}")
         if error["candidates"]:
             out.append(f"  matches at lines {', '.join(map(str, error['candidates']))}")
         if difference := error.get("first_difference"):
-            out.append(f"  line {difference['line']}: wanted {difference['expected']}, found {difference['found']}")
+            out.append(f"  line {difference['line']}: sent {difference['expected']}, found {difference['found']}")
         if closest := error.get("closest"):
             out.append(f"  closest place, lines {closest['start']}-{closest['end']}:\n{closest['text']}")
         if error["hint"]:
             out.append(f"  {error['hint']}")
-    out.extend(f"warning: {w}" for w in d["warnings"])
+    if len(failed) > _MAX_EDITS:
+        out.append(f"... and {len(failed) - _MAX_EDITS} more edits that cannot be applied")
+    out.extend(f"warning: {w}" for w in warnings)
     return "\n".join(out)
 
 
