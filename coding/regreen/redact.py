@@ -32,6 +32,10 @@ _SECRET_NAME = re.compile(r"(?i)(key|token|secret|passw|credential)")
 _MIN_KNOWN = 8
 
 
+MASK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
+"""What stands in a masked text in the place of a secret."""
+
+
 class Redactor:
     """Masks secret formats, and the values of secret-named environment variables, wherever they stand."""
 

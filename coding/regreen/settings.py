@@ -118,7 +118,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ConfigError("config_refused", f"{path}: {e}", "correct the TOML syntax") from e
     unknown = sorted(set(data) - set(_FILE_KEYS))
     if unknown:
-        known = ", ".join(sorted(_FILE_KEYS))
+        known = ", ".join(f"{key}=" for key in sorted(_FILE_KEYS))
         raise ConfigError("config_refused", f"{path}: unknown key {unknown[0]!r}", f"known keys: {known}")
     for key, value in data.items():
         if not _fits(value, _FILE_KEYS[key]):

@@ -77,7 +77,17 @@ CHUNKS: dict[str, tuple[list[str], list[ReplaceLines]]] = {
     "almost numbers": (["@@ -1,2 +b", "-x", "+y"], [lines(["x"], ["y"], "-1,2 +b")]),
     "context kept": (["@@", " a", "-x", "+y", "  b "], [lines(["a", "x", " b "], ["a", "y", " b "])]),
     "empty line is context": (["@@", " a", "", "-x"], [lines(["a", "", "x"], ["a", ""])]),
-    "empty line ends a chunk": (["@@", "-x", "+y", "", "@@", "-p"], [lines(["x", ""], ["y", ""]), lines(["p"], [])]),
+    "empty line ends a chunk": (["@@", "-x", "+y", "", "@@", "-p"], [X_TO_Y, lines(["p"], [])]),
+    "empty lines end the last chunk": (["@@", "-x", "+y", "", ""], [X_TO_Y]),
+    "empty lines before the end of the file": (
+        ["@@", "-x", "+y", "", "*** End of File"],
+        [lines(["x"], ["y"], at_end=True)],
+    ),
+    "empty lines behind context": (["@@", "-x", " k", "", "@@", "-p"], [lines(["x", "k"], ["k"]), lines(["p"], [])]),
+    "a line with a blank sign is no gap": (["@@", "-x", "+y", " ", ""], [lines(["x", ""], ["y", ""])]),
+    "an empty line that comes is no gap": (["@@", "-x", "+", "", ""], [lines(["x"], [""])]),
+    "empty lines in the middle": (["@@", "-x", "", "", "+y", ""], [lines(["x", "", ""], ["", "", "y"])]),
+    "byte order mark": (["@@", "-\ufeffx", "+\ufeffy"], [lines(["\ufeffx"], ["\ufeffy"])]),
     "empty line before the first": (["", "-x", "+y"], [lines(["", "x"], ["", "y"])]),
     "empty lines before a header": (["", "  ", "@@", "-x", "+y"], [X_TO_Y]),
     "end of file": (["@@", "-x", "+y", "*** End of File"], [lines(["x"], ["y"], at_end=True)]),
@@ -134,6 +144,21 @@ def test_what_stands_around_an_envelope_is_rest(before: str, after: str) -> None
     assert edits_of(parsed) == [X_TO_Y]
     assert parsed.rest.split() == (before + after).split()
     assert parsed.format == "apply_patch"
+
+
+def test_empty_lines_between_chunk_and_file_are_a_gap() -> None:
+    text = envelope("*** Update File: a.py", "-x", "+y", "", "", "*** Delete File: b", "")
+    assert edits_of(parse(text)) == [X_TO_Y, DeleteFile("b")]
+
+
+def test_a_byte_order_mark_before_the_response_is_none_of_it() -> None:
+    text = "\ufeff" + update("@@", "-x", "+y")
+    assert edits_of(parse(text)) == [X_TO_Y]
+    assert parse(text).rest.strip() == ""
+    assert APPLY_PATCH.marks is not None
+    found = APPLY_PATCH.marks.search(text)
+    assert found is not None
+    assert found.start() == 0
 
 
 def test_several_envelopes_are_read_in_order() -> None:
@@ -310,7 +335,7 @@ LINE = st.text(st.characters(exclude_characters="\n\r"), max_size=10)
 @settings(max_examples=150, deadline=None, database=None)
 @given(st.lists(st.tuples(st.sampled_from(" -+"), LINE), min_size=1, max_size=8), st.lists(LINE, max_size=4))
 def test_any_lines_survive_a_chunk_and_a_new_file(body: list[tuple[str, str]], new: list[str]) -> None:
-    body.append(("-", "x"))
+    body.append(("-", "x"))  # so that no empty line ends it
     text = envelope(
         "*** Add File: n", *("+" + line for line in new), "*** Update File: a.py", "@@", *(k + line for k, line in body)
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -166,6 +167,56 @@ def test_every_format_says_the_same(made: tuple[list[tuple[str, str]], list[tupl
 
 
 WRITERS = {"diff": as_diff, "patch": as_patch, "calls": as_calls}
+
+
+@st.composite
+def patches(draw: st.DrawFn) -> tuple[dict[str, bytes], str]:
+    """A few files, and a patch that changes, moves, deletes or leaves each of them and adds others."""
+    files: dict[str, bytes] = {}
+    parts = ["*** Begin Patch\n"]
+    for number in range(draw(st.integers(1, 4))):
+        name = draw(st.sampled_from(["", "d/", "d/e/"])) + f"f{number}.txt"
+        rows = [
+            f"{body}|{n}" for n, body in enumerate(draw(st.lists(BODIES.filter(lambda b: "\r" not in b), min_size=1)))
+        ]
+        files[name] = as_bytes([(row, draw(EOLS)) for row in rows])
+        at = draw(st.integers(0, len(rows) - 1))
+        change = f"@@\n-{rows[at]}\n+new{number}\n" if draw(st.booleans()) else ""
+        move = f"*** Move to: {draw(st.sampled_from(['', 'd/', 'g/h/']))}m{number}.txt\n"
+        kind = draw(st.sampled_from(["change", "move", "delete", "keep"]))
+        if kind == "move" or (kind == "change" and change):
+            parts.append(f"*** Update File: {name}\n{move if kind == 'move' else ''}{change}")
+        elif kind == "delete":
+            parts.append(f"*** Delete File: {name}\n")
+    parts.append("*** Add File: g/added.txt\n+one\n+two\n*** End Patch\n")
+    return files, "".join(parts)
+
+
+@settings(max_examples=25, deadline=None, database=None)
+@given(patches())
+def test_moves_and_deletions_too_are_what_git_makes_of_the_diff_and_are_undone(
+    made: tuple[dict[str, bytes], str],
+) -> None:
+    files, patch = made
+
+    def check(on: Bench, folder: Path) -> None:
+        before = on.files()
+        other = folder / "other"
+        shutil.copytree(on.root, other)
+        report = on.apply(patch)
+        assert report.ok, report
+        diff = "".join(file.diff for file in report.files).encode("utf-8")
+        subprocess.run(["git", "apply", "-"], cwd=other, input=diff, check=True, capture_output=True, timeout=60)
+        assert contents(tree(other)) == contents(on.files())
+        assert on.journal.undo(report.transaction).conflicts == ()
+        assert on.files() == before
+
+    in_fresh_folder(check, files)
+
+
+def contents(files: Mapping[str, bytes | str]) -> dict[str, bytes | str]:
+    """Files without the folders, which git removes when they are empty."""
+    return {name: data for name, data in files.items() if data != "/"}
 
 
 @settings(max_examples=200, deadline=None, database=None)

@@ -93,6 +93,14 @@ def test_calls_are_the_whole_response_or_stand_in_a_fence(text: str, rest: str) 
         assert parse(form).format == "str_replace"
 
 
+def test_a_byte_order_mark_before_the_response_is_none_of_it() -> None:
+    for text in (ONE, f"```json\n{ONE}\n```\n"):
+        assert edits_of(parse("\ufeff" + text)) == [X_TO_Y]
+    assert STR_REPLACE.marks is not None
+    assert STR_REPLACE.marks.search("\ufeff" + ONE)
+    assert edits_of(parse(changed(REPLACE, old_str="\ufeffx"))) == [ReplaceText("a.py", "\ufeffx", "y")]
+
+
 def test_several_fences_are_read_in_order() -> None:
     text = f"```json\n{ONE}\n```\nand\n```json\n{json.dumps(CREATE)}\n```\n"
     assert edits_of(parse(text)) == [X_TO_Y, CreateFile("a.py", "x\n")]
@@ -166,6 +174,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     "cut behind a call": (ONE[:-1], "may have been cut off"),
     "cut behind a comma": (ONE[:-1] + ", ", "may have been cut off"),
     "cut in a fence": (f"Here:\n```json\n{ONE[:-8]}", "may have been cut off"),
+    "cut at the next fence": (
+        f"```json\n{ONE}\n```\nand\n```json\n",
+        "line 5 of the response, behind the calls",
+    ),
+    "cut in the next fence": (f"```json\n{ONE}\n```\n\n```json\n[\n", "may have been cut off"),
+    "cut in other code": (f"```json\n{ONE}\n```\nRun:\n~~~sh\nmake te", "behind the calls, does not end"),
+    "end of a fence twice": (f"```json\n{ONE}\n```\n```\n", "behind the calls, does not end"),
     "cut in a closed fence": (f"```json\n{ONE[:-8]}\n```", "Unterminated string starting at line 2"),
     "only the beginning": ("[", "does not end"),
     "line end in a text": (

@@ -10,6 +10,7 @@ import pytest
 from support.diffs import ABC, DIFF, END, GIT, HEAD, OTHER, XY, change, edits, parse, problem
 
 from regreen.edits.operations import Operation
+from regreen.edits.parsed import EDIT_WAS_HERE
 from regreen.edits.unified_diff import UNIFIED_DIFF
 
 CORPUS = Path(__file__).parents[1] / "corpora" / "cases" / "edits.json"
@@ -35,10 +36,14 @@ PARSED_ERRORS = ("parse", "unsupported", "no_edits")
         f"Here:\n~~~~ patch\n{DIFF}~~~~\n- a bullet\n- another\n",
         f"```\n{DIFF}```",
         f"```diff\n{DIFF}```\n- a bullet\n\n-x\n",
-        HEAD + "@@ -1,9 +1,9 @@\n a\n-b\n+c\n\nProse.\n",
-        f"```diff\n{HEAD}@@ -1,9 +1,9 @@\n a\n-b\n+c\n```\nProse.\n",
+        HEAD + "@@ -1,9 +1,9 @@\n a\n-b\n+c\n",
+        HEAD + "@@ -1,9 +1,9 @@\n a\n-b\n+c\n\n\n",
+        f"```diff\n{HEAD}@@ -1,9 +1,9 @@\n a\n-b\n+c\n```\n",
+        f"```diff\n{HEAD}@@ -1,9 +1,9 @@\n a\n-b\n+c\n```",
+        HEAD + "@@ -1 +1 @@\n a\n-b\n+c\n\nProse.\n",
+        f"```diff\n{HEAD}@@ -1 +1 @@\n a\n-b\n+c\n```\nProse.\n",
+        f"```diff\n{HEAD}@@ ... @@\n a\n-b\n+c\n```\nProse.\n",
         GIT + "index 1234567..abcdefg 100644\n" + DIFF,
-        f"```diff\n{DIFF}",
         f"````markdown\n```diff\n{DIFF}```\n````\n",
         f"I change it.\n\n- one thing\n- another\n\n{DIFF}\nThis keeps a.\n---\nDone.\n",
         f"{DIFF}```\n",
@@ -120,7 +125,7 @@ def test_lines_of_a_hunk(body: str, found: list[Operation]) -> None:
         ("@@ -9 +7 @@\n-a\n+b\n--- a/g\n+++ b/g\n@@\n-x\n+y\n", [change("a", "b"), XY]),
         ("@@\n-a\n+b\n--- g\n+++ g\n@@\n-x\n+y\n", [change("a", "b"), XY]),
         ("@@ -0,0 +1,2 @@\n+a\n+++ b/g\n@@\n-x\n+y\n", [change("~", "a|++ b/g"), change("x", "y")]),
-        ("@@ -1,2 +1 @@\n a\n-- \n2.39\n", [change("a|- ", "a")]),
+        ("@@ -1,2 +1 @@\n a\n-- \n\n2.39\n", [change("a|- ", "a")]),
         ("@@ -1 +1 @@\n a\n-- \n2.39\n", [change("a", "a")]),
         ("@@\n a\n-- \n b\n", [change("a|- |b", "a|b")]),
     ],
@@ -169,8 +174,6 @@ def test_counts_decide_only_between_two_readings(body: str, found: list[Operatio
         (HEAD + "@@\n\nSome words.\n", "has no lines"),
         (HEAD + "@@\n@@\n-a\n", "has no lines"),
         (HEAD + "@@\nx = 1\n-a\n+b\n", "has no lines"),
-        (HEAD + "@@ -1,3 +1,3 @@\n-a\n+b\nc\nd\n", "less lines than its header declares"),
-        (f"```diff\n{HEAD}@@ -1,3 +1,3 @@\n-a\n+b\n", "ends within a code fence"),
         (f"```diff\n{HEAD}@@\n a\n```\n-x\n+y\n```\n", "looks like a line of one"),
         (HEAD + "@@\n\\section{a}\n-a\n", "is no end-of-file marker"),
         (HEAD + "@@\n" + END + "-a\n", "begins with an end-of-file marker"),
@@ -178,12 +181,13 @@ def test_counts_decide_only_between_two_readings(body: str, found: list[Operatio
         (DIFF + "\nProse.\n" + END, "belongs to no hunk"),
         (f"```diff\n{DIFF}def g():\n     x\n```\n", "begins with none of blank"),
         (f"```diff\n{DIFF}```python\n```\n", "begins with none of blank"),
-        (DIFF + "def g():\n     x\n-    y\n", "looks like a line of one"),
-        (DIFF + "def g():\n- y\n+ z\n", "looks like a line of one"),
-        (DIFF + "def g():\n\n     x\n+    y\n", "looks like a line of one"),
-        (DIFF + "def g():\n\n- x\n+ y\n", "looks like a line of one"),
-        (DIFF + "\tx\n+\ty\n", "looks like a line of one"),
-        (DIFF + "x\n+\n", "looks like a line of one"),
+        (DIFF + "def g():\n     x\n-    y\n", "directly behind the change"),
+        (DIFF + "def g():\n- y\n+ z\n", "directly behind the change"),
+        (DIFF + "\n" + "def g():\n- y\n+ z\n", "looks like a line of one"),
+        (DIFF + "def g():\n\n     x\n+    y\n", "directly behind the change"),
+        (DIFF + "def g():\n\n- x\n+ y\n", "directly behind the change"),
+        (DIFF + "\tx\n+\ty\n", "directly behind the change"),
+        (DIFF + "x\n+\n", "directly behind the change"),
         ("```diff\n- old\n+ new\n```\n", "looks like a line of one"),
         (f"```diff\nold\n```\n{DIFF}", "names no file"),
         ("```diff\nold\n", "names no file"),
@@ -200,14 +204,14 @@ def test_what_cannot_be_read_is_a_parse_error(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        (f" a\n-b\n{END}+B\n{END}", change("a|b", "a|B", at_end=True, open_end=True)),
-        (f" a\n-b\n{END}+b\n", change("a|b", "a|b", at_end=True, open_end=False)),
+        (f" a\n-b\n{END}+B\n{END}", change("a|b", "a|B", at_end=True, open_end=True, was_open=True)),
+        (f" a\n-b\n{END}+b\n", change("a|b", "a|b", at_end=True, open_end=False, was_open=True)),
         (f" a\n-b\n+b\n{END}", change("a|b", "a|b", at_end=True, open_end=True)),
-        (f"-a\n b\n{END}", change("a|b", "b", at_end=True, open_end=True)),
-        (f" a\n-b\n{END}", change("a|b", "a", at_end=True, open_end=False)),
+        (f"-a\n b\n{END}", change("a|b", "b", at_end=True, open_end=True, was_open=True)),
+        (f" a\n-b\n{END}", change("a|b", "a", at_end=True, open_end=False, was_open=True)),
         (f"+a\n{END}", change("~", "a", at_end=True, open_end=True)),
-        (f"-a\n{END}\n", change("a", "~", at_end=True, open_end=False)),
-        (f"-a\n{END}{END}", change("a", "~", at_end=True, open_end=False)),
+        (f"-a\n{END}\n", change("a", "~", at_end=True, open_end=False, was_open=True)),
+        (f"-a\n{END}{END}", change("a", "~", at_end=True, open_end=False, was_open=True)),
     ],
 )
 def test_end_of_file_markers(body: str, found: Operation) -> None:
@@ -221,7 +225,7 @@ def test_a_marker_stands_behind_the_last_line_of_its_side(body: str) -> None:
 
 
 def test_prose_is_the_rest_and_edits_before_a_problem_are_counted() -> None:
-    assert parse(f"First.\n```diff\n{DIFF}```\nLast.\n").rest == "First.\n```diff\n```\nLast."
+    assert parse(f"First.\n```diff\n{DIFF}```\nLast.\n").rest == f"First.\n```diff\n{EDIT_WAS_HERE}\n```\nLast."
     cut = parse(f"{DIFF}@@\n-d\n+e\n@@\n")
     assert list(cut.edits) == [ABC, change("d", "e")]
     assert cut.problem_at == 2
@@ -244,6 +248,8 @@ def test_a_response_without_a_diff_is_no_edits(text: str) -> None:
         (DIFF, 0),
         ("x\r\n" + DIFF.replace("\n", "\r\n"), 3),
         ("x\n" + GIT, 2),
+        ("\ufeff" + DIFF, 0),
+        ("x\n\ufeff" + HEAD, None),
         ("+++ b/f\n@@\n", 0),
         (HEAD, 0),
         ("--- x\n", None),

@@ -151,6 +151,12 @@ def steps(text: str) -> int:
         lambda n: HEAD + "@@\n-a\n" + "prose\n\n" * n,
         lambda n: HEAD + "@@\n-a\n" + "-- \n2.39\n" * n,
         lambda n: "--- x\n" * n,
+        lambda n: DIFF + "```\n````\n" * n,
+        lambda n: "```\n````\n" * n + DIFF * n,
+        lambda n: DIFF + "Index: g\n" * n,
+        lambda n: (DIFF + "Only in x: y\n\n") * n,
+        lambda n: HEAD + "@@ " + " 1" * n + "x\n-a\n",
+        lambda n: HEAD + "@@ -1 " + "@@ " * n + "\n-a\n",
         lambda n: '--- "a/' + "\\303" * n + '"\n',
     ],
 )

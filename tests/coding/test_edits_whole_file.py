@@ -65,6 +65,11 @@ def test_content_is_taken_to_the_letter(name: str) -> None:
     assert edits_of(parse(f"a.py\n````\n{body}````\n")) == [ReplaceFile("a.py", wanted)]
 
 
+def test_a_byte_order_mark_before_the_response_is_none_of_it() -> None:
+    assert edits_of(parse("\ufeffa.py\n```\nx\n```\n")) == [X]
+    assert edits_of(parse("a.py\n```\n\ufeffx\n```\n")) == [ReplaceFile("a.py", "\ufeffx\n")]
+
+
 def test_several_files_are_read_in_order_and_prose_is_rest() -> None:
     text = "First:\n\na.py\n```\nx\n```\nb.py\n```\n```\n\nMakefile\n\n~~~make\nall:\n~~~\nDone, see `x.py`.\n"
     parsed = parse(text)
@@ -88,6 +93,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     "second right after the first": ("a.py\n```\nx\n```\n```\ny\n```\n", "line 5 of the response has no path"),
     "no end": ("a.py\n```\nx\n", "may have been cut off"),
     "no end at all": ("a.py\n```", "does not end"),
+    "cut at the next fence": ("a.py\n```\nx\n```\nb.py\n```py\n", "line 6 of the response, of `b.py`, does not end"),
+    "cut in other code": ("a.py\n```\nx\n```\n\nRun:\n```sh\nmake te", "has no path"),
+    "cut behind a bare fence": ("a.py\n```\nx\n```\n\nand b.py\n\n```", "has no path"),
+    "cut in the other fence": ("a.py\n```\nx\n```\nb.py\n~~~\ny\n```\n", "of `b.py`, does not end"),
     "ended by the other fence": ("a.py\n```\nx\n~~~\n", "does not end"),
     "ended by a shorter fence": ("a.py\n````\nx\n```\n", "does not end"),
     "fence within": ("README.md\n```md\n# T\n```sh\nmake\n```\n```\n", "line 4 of the response, in the content of"),

@@ -608,6 +608,15 @@ def test_prune_forgets_old_transactions_and_their_bytes_only(bench: Bench) -> No
     assert bench.store.rows("SELECT id FROM transactions") == []
 
 
+def test_undoing_pushes_no_edit_out(bench: Bench) -> None:
+    bench.write("a", b"start")
+    made = [bench.commit(bench.change("a", b"%d" % number)) for number in range(4)]
+    for txn in reversed(made):
+        assert bench.journal.undo(txn).restored == ("a",)
+        bench.journal.prune(keep=4)
+    assert (bench.root / "a").read_bytes() == b"start"
+
+
 def test_prune_spares_runs_that_go_on(bench: Bench) -> None:
     with bench.store.transaction() as db:
         columns = "(id, repo, kind, state, created, pid, request)"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from regreen.cli import parser
-from regreen.edits import FORMATS, known_formats
+from regreen.edits import FORMATS, known_formats, parse
 from regreen.edits.ladder import LEVELS
 from regreen.model.edits import EditErrorKind
 from regreen.settings import EDIT_FORMATS, Limits
@@ -37,3 +37,12 @@ def test_limits_are_the_ones_in_force() -> None:
 def test_commands_on_the_page_parse() -> None:
     for line in re.findall(r"^regreen (.*?)(?:  #.*)?$", PAGE, re.MULTILINE):
         assert parser.build().parse_args(line.split()).handler
+
+
+def test_the_examples_of_calls_can_be_read() -> None:
+    examples = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert examples
+    for example in examples:
+        parsed = parse(example)
+        assert parsed.problem is None
+        assert parsed.format == "str_replace"

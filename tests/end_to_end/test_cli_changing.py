@@ -136,10 +136,10 @@ def test_a_plan_is_committed_by_another_process_or_some_of_its_hunks(shell):
     done = shell.run("edit", "--commit", plan, "--hunks", "2", "--json").document
     assert [edit["status"] for edit in done["edits"]] == ["not_chosen", "applied"]
     assert ((shell.cwd / "a.py").read_text(), (shell.cwd / "b.py").read_text()) == ("x = 1\n", "z = 2\n")
-    stale = shell.run("edit", "--commit", plan, "--json")
-    assert (stale.code, stale.document["ok"]) == (1, False)
-    assert shell.run("edit", "--commit", plan, "--hunks", "7", "--json").code == 1
+    used = shell.run("edit", "--commit", plan, "--json").document["error"]
+    assert used["kind"] == "not_found" and "committed once" in used["hint"]
     shell.run("undo")
+    plan = shell.run("edit", "-", "--dry-run", "--json", stdin=both).document["plan"]
     assert (
         shell.run("edit", "--commit", plan, "--hunks", "7", "--json").document["error"]["kind"] == "invalid_arguments"
     )
@@ -175,3 +175,35 @@ def test_strict_edits_match_exactly_or_not_at_all(shell):
 def test_there_must_be_something_to_apply(shell):
     assert shell.run("edit", "--json").document["error"]["kind"] == "invalid_arguments"
     assert shell.run("edit", "--commit", "plan-none", "--json").document["error"]["kind"] == "not_found"
+
+
+def test_undo_passes_over_what_was_put_back_by_hand_and_names_what_it_cannot_put_back(shell):
+    shell.run("edit", "-", stdin=BLOCK)
+    second = shell.run("edit", "-", "--json", stdin=BLOCK.replace("a.py", "b.py").replace("x =", "z =")).document
+    (shell.cwd / "b.py").write_text("z = 3\n")
+    stuck = shell.run("undo")
+    assert stuck.code == 1 and second["transaction"] in stuck.out and "regreen restore" in stuck.out
+    (shell.cwd / "b.py").write_text("z = 1\n")
+    assert shell.run("undo", "--dry-run").code == 0
+    assert shell.run("undo").code == 0
+    assert (shell.cwd / "a.py").read_text() == "x = 1\n"
+    assert shell.run("undo").code == 2
+
+
+def test_an_expected_hash_is_a_hash(shell):
+    done = shell.run("edit", "-", "--expect", "a.py=abc", "--json", stdin=BLOCK)
+    assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")
+    assert shell.run("edit", "--commit", "plan-1", "--expect", "a.py=abc", "--json").code == 2
+
+
+def test_the_mask_of_a_secret_is_never_written_over_the_secret(shell):
+    secret = "AKIA" + "IOSFODNN7EXAMPLE"
+    (shell.cwd / "s.py").write_text(f'KEY = "{secret}"\nx = 1\n')
+    read = shell.run("read", "s.py", "--json").document
+    assert "[redacted:" in read["text"]
+    whole = f"s.py\n```\n{read['text'].replace('x = 1', 'x = 2')}```\n"
+    done = shell.run("edit", "-", "--format", "whole_file", "--expect", f"s.py={read['sha256']}", "--json", stdin=whole)
+    assert done.document["edits"][0]["error"]["kind"] == "elision"
+    masked = f"s.py\n<<<<<<< SEARCH\n{read['text']}=======\nx = 2\n>>>>>>> REPLACE\n"
+    assert "mask of a secret" in shell.run("edit", "-", stdin=masked).out
+    assert secret in (shell.cwd / "s.py").read_text()

@@ -37,6 +37,9 @@ class Bench:
     def apply(self, *edits: str | tuple[str, str, str], **options: Any) -> EditReport:
         return commit(self.plan(*edits, **options), self.journal, label="test")
 
+    def commit(self, planned: EditPlan) -> EditReport:
+        return commit(planned, self.journal, label="test")
+
     def read(self, name: str) -> bytes:
         return (self.root / name).read_bytes()
 

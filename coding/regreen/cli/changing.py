@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from regreen.session.restorable import Restorable
 
 _SHOWN_FILES = 5
+_SHOWN_CHANGES = 20
 
 
 def edit(invocation: Invocation) -> Answer:
@@ -29,13 +30,19 @@ def edit(invocation: Invocation) -> Answer:
     if not args.file and not args.commit:
         raise UsageError("invalid_arguments", "there is nothing to apply", "name a file, - for standard input, or "
                          "--commit PLAN")  # fmt: skip
+    if args.commit and args.expect:
+        raise UsageError(
+            "invalid_arguments", "--expect is given with --commit", "a plan has its own; leave --expect out"
+        )
     arguments: dict[str, object] = invocation.given("format", "dry_run", "commit")
     if args.file:
         arguments["text"] = _response(args.file, invocation.cwd)
     if args.hunks:
         arguments["hunks"] = list(args.hunks)
     if args.expect:
-        arguments["expected_sha256"] = dict(map(_expectation, args.expect))
+        said = [_expectation(text) for text in args.expect]
+        paths = invocation.inside(invocation.repo(), [path for path, _ in said])
+        arguments["expected_sha256"] = dict(zip(paths, (sha for _, sha in said), strict=True))
     asks = invocation.settings().mode == "ask" and somebody_answers(invocation.screen)
     if asks and not invocation.args.dry_run:
         return _edit_asking(invocation, arguments)
@@ -77,11 +84,19 @@ def undo(invocation: Invocation) -> Answer:
     """Put back what the latest edit changed."""
     repo = invocation.repo()
     with opened(invocation, repo) as engine:
-        latest = engine.session(str(repo)).last_change()
-        if not latest:
-            raise UsageError("not_found", f"no edit of regreen stands in {repo}", "see `regreen changes`")
-        arguments = {"repo": str(repo), "to": latest, **invocation.given("dry_run")}
-        return answer("restore", call(engine, invocation.screen, "restore", arguments))
+        for change in engine.session(str(repo)).standing_changes():
+            arguments = {"repo": str(repo), "to": change}
+            would = call(engine, invocation.screen, "restore", {**arguments, "dry_run": True})
+            if not any(would.get(key) for key in ("restored", "deleted", "conflicts", "error")):
+                continue  # somebody else has put it back already
+            if invocation.args.dry_run:
+                return answer("restore", would)
+            done = answer("restore", call(engine, invocation.screen, "restore", arguments))
+            hint = f"`regreen restore` lists what else can be put back; this was {change}"
+            return Answer(done.data, (*done.lines, Line(hint)), done.code) if done.code else done
+    raise UsageError(
+        "not_found", f"no edit of regreen stands in {repo}", "`regreen restore` lists what can be put back"
+    )
 
 
 def _list(invocation: Invocation) -> Answer:
@@ -90,7 +105,9 @@ def _list(invocation: Invocation) -> Answer:
     repo = invocation.repo()
     with opened(invocation, repo) as engine:
         found = restorable(engine.store, engine.session(str(repo)).key)
-    lines = [_line(r) for r in found] or [Line(f"nothing of regreen's to put back in {repo}")]
+    lines = [_line(r) for r in found[:_SHOWN_CHANGES]] or [Line(f"nothing of regreen's to put back in {repo}")]
+    if len(found) > _SHOWN_CHANGES:
+        lines.append(Line(f"and {len(found) - _SHOWN_CHANGES} older ones; --json lists all", "dim"))
     hint = [Line("`regreen restore ID` puts one back; --dry-run shows it first", "dim")] if found else []
     return Answer(to_object({"restorable": found}), (*lines, *hint), OK)
 
@@ -104,7 +121,9 @@ def _line(found: Restorable) -> Line:
 def _expectation(text: str) -> tuple[str, str]:
     path, equals, sha = text.rpartition("=")
     if not equals or not path:
-        raise UsageError("invalid_arguments", f"--expect {text!r}", "give PATH=SHA256, as `regreen read` tells it")
+        raise UsageError(
+            "invalid_arguments", f"--expect {text!r}", "give PATH=SHA256, as `regreen read PATH --json` tells it"
+        )
     return path, sha
 
 
@@ -120,6 +139,9 @@ def _response(name: str, cwd: Path) -> str:
     except OSError as e:
         raise UsageError("not_found", f"{name}: {e.strerror}", "name a readable file, or - for standard input") from e
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as e:
         raise UsageError("invalid_arguments", f"{name}: not UTF-8 at byte {e.start}", "save the text as UTF-8") from e
+    if not text.strip():
+        raise UsageError("invalid_arguments", f"{name}: there is no text in it", "give it the edits")
+    return text

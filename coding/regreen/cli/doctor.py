@@ -41,8 +41,10 @@ def doctor(invocation: Invocation) -> Answer:
 def config(invocation: Invocation) -> Answer:
     """The settings in force; of the environment only what is regreen's own."""
     s = invocation.settings()
-    data = to_object({"mode": s.mode, "sandbox": s.sandbox, "python": s.python, "limits": s.limits,
-                      "state_dir": s.state_dir, "cache_dir": s.cache_dir, "config_file": _config_file()})  # fmt: skip
+    data = to_object({
+        "mode": s.mode, "sandbox": s.sandbox, "python": s.python, "strict_edits": s.strict_edits, "limits": s.limits,
+        "state_dir": s.state_dir, "cache_dir": s.cache_dir, "config_file": _config_file(),
+    })  # fmt: skip
     limits = to_object(s.limits)
     flat = {**{k: v for k, v in data.items() if k != "limits"}, **{f"limits.{k}": v for k, v in limits.items()}}
     return Answer(data, tuple(Line(f"{k} = {v}") for k, v in flat.items()), OK)

@@ -155,7 +155,7 @@ def planned(data: Data) -> Iterator[Line]:
     """What edits would change."""
     files = data.get("files", [])
     number = 0
-    several = sum(file.get("hunks", 0) for file in files) > 1
+    several = sum(file.get("hunks", 0) for file in files) > 1 and not data.get("transaction")
     for file in files:
         source = f"{file['from']} to " if file.get("from") else ""
         whole = file["action"] != "modify"  # then all of the file is one part to choose
@@ -194,7 +194,9 @@ def _edit_error(edit: Data, error: Data) -> Iterator[Line]:
     if error.get("candidates"):
         yield Line(f"  at lines {', '.join(map(str, error['candidates']))}")
     if closest := error.get("closest"):
-        yield Line(f"  the closest place is lines {closest['start']}-{closest['end']}:")
+        several = closest["end"] > closest["start"]
+        where = f"lines {closest['start']}-{closest['end']}" if several else f"line {closest['start']}"
+        yield Line(f"  the closest place is {where}:")
         yield from split(closest["text"].rstrip("\n"), "dim", "  ")
     if first := error.get("first_difference"):
         yield Line(f"  line {first['line']} is {first['found']}, the edit has {first['expected']}")

@@ -28,6 +28,7 @@ _PHRASES = (
         r"start with `--root DIR`, or give the `repo` argument: [^.]*",
         "go to a repository, or name it with `--repo DIR`",
     ),
+    (r"expected_sha256 is given with commit", "`--expect` is given with `--commit`"),
     (r"give its sha256 as expected_sha256 of this path", "give its hash with `--expect PATH=SHA256`"),
     (r"narrow the selection to one failing test", "name one failing test with `--tests`"),
     (r"give 1 <= start_line <= end_line <= (\S+)", r"give `--lines FIRST:LAST` within 1 to \1"),

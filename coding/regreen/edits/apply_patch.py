@@ -35,7 +35,8 @@ _LIKE_A_MARKER = re.compile(
 _WRAPPER = re.compile(r"[A-Za-z_0-9][\w.-]*[\"')]*$|[\"')]+$")  # what ends a here-document
 _QUOTES = "`\"'"
 _MARKS = re.compile(
-    r"^[ \t]*\*\*\* (?:Begin Patch|End Patch)[ \t]*\r?$|^\*\*\* (?:Add|Update|Delete) File: ", re.MULTILINE
+    r"(?:^|\A\ufeff)[ \t]*\*\*\* (?:Begin Patch|End Patch)[ \t]*\r?$|^\*\*\* (?:Add|Update|Delete) File: ",
+    re.MULTILINE,
 )
 
 _SHAPE = (
@@ -250,13 +251,12 @@ class _Reader:
         if not changed and all(map(is_blank, search)):
             raise Unreadable(f"the chunk at line {start + 1} of the response, of `{path}`, is empty; wanted lines that "
                              "go (`-`) or come (`+`)", _CHUNK)  # fmt: skip
-        gap = self._gap(first) if all(map(is_blank, search)) else 0
+        gap = self._gap(first)
         search, new = search[: len(search) - gap], new[: len(new) - gap]
         return ReplaceLines(path, tuple(search), tuple(new), anchors, at_end=self._at_end(limit), as_on_disk=True)
 
     def _gap(self, first: int) -> int:
-        """How many empty lines end the chunk. Where it names no other line of the file, they are no place, but a gap
-        before what follows."""
+        """How many completely empty lines end the chunk: a gap before what follows, not lines that stay."""
         at = self.at
         while at > first and not self.lines[at - 1]:
             at -= 1
@@ -281,6 +281,7 @@ class _Reader:
 
 def parse_envelopes(text: str) -> Parsed:
     """Read all apply_patch envelopes of a response. A response without any change is the problem `no_edits`."""
+    text = text.removeprefix("\ufeff")
     reader = _Reader(response_lines(text))
     problem: EditError | None = None
     try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from regreen.edits.ladder import indent_of
 from regreen.edits.operations import BLANKS
+from regreen.redact import MASK
 
 _PUNCTUATION = str.maketrans({
     "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
@@ -21,20 +22,27 @@ _PUNCTUATION = str.maketrans({
 _NUMBERED = re.compile(r"\s*\d+\s?[|:\t]")
 _ESCAPES = re.compile(r"\\[nt\"]")
 _SHORT = 90
+_LONG = 2_000  # characters of a line; of longer ones the part around the first difference is compared
 
 
 def clue(sent: str, found: str) -> str:
     """What tells the two lines apart, as a sentence; empty if they are equal, or simply other text."""
     if sent == found:
         return ""
+    start = 0
+    if max(len(sent), len(found)) > _LONG:
+        start = max(0, first_difference(sent, found) - _SHORT)
+        sent, found = sent[start : start + _LONG], found[start : start + _LONG]
     text = next((text for holds, text in CLUES if holds(sent, found)), "")
-    return text.format_map(_fields(sent, found)) if text else ""
+    return text.format_map(_fields(sent, found, start)) if text else ""
 
 
 def clue_of_search(search: Sequence[str]) -> str:
     """A mistake that SEARCH shows by itself."""
     if search and all(_NUMBERED.match(line) for line in search):
         return "SEARCH seems to hold line numbers that a reader printed; leave them out"
+    if any(MASK.search(line) for line in search):
+        return "SEARCH holds the mask of a secret, which is not what stands in the file; leave that line out"
     if any(line.strip() in ("...", "…", "# ...", "// ...") for line in search):
         return "`...` in SEARCH stands for itself: it does not match lines that were left out; write all lines"
     return ""
@@ -90,12 +98,12 @@ def _unescaped_equal(sent: str, found: str) -> bool:
     return "".join(_ESCAPES.sub(" ", sent).split()) == "".join(_ESCAPES.sub(" ", found).split())
 
 
-def _fields(sent: str, found: str) -> dict[str, object]:
+def _fields(sent: str, found: str, start: int) -> dict[str, object]:
     column = first_difference(sent, found)
     return {
         "sent_indent": shown(indent_of(sent)),
         "found_indent": shown(indent_of(found)),
-        "column": column + 1,
+        "column": start + column + 1,
         "sent": _name(sent, column),
         "found": _name(found, column),
     }
@@ -109,8 +117,12 @@ CLUES: tuple[tuple[Callable[[str, str], bool], str], ...] = (
     ),
     (
         _only_indent,
-        "the indentation differs: SEARCH has {sent_indent}, the file has {found_indent}, and not by the same amount "
-        "on every line; copy it from the file, also into REPLACE",
+        "the indentation differs: SEARCH has {sent_indent}, the file has {found_indent}; copy it from the file, also "
+        "into REPLACE",
+    ),
+    (
+        lambda s, f: s.rstrip(BLANKS) == f.rstrip(BLANKS),
+        "blanks at the end of the line differ; copy the line from the file, to its end",
     ),
     (
         lambda s, f: _without_unseen(s) == _without_unseen(f),

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from regreen.edits.closest import Neighbourhood, Work
-from regreen.edits.explain import WHOLE, excerpt
+from regreen.edits.explain import excerpt
 from regreen.edits.planned import PlannedFile
 from regreen.edits.planning import EditPlan
 from regreen.errors import RegreenError
@@ -42,15 +42,15 @@ def outdated(plan: EditPlan, paths: Collection[str], workspace: Workspace) -> Ed
         changed = next((path for path in reals if path in paths), "")
         edits.append(_outdated(result, by_path[changed], workspace) if changed in by_path else result)
     said = f"NOTHING was applied: a file changed since the edits were planned. Send all {len(edits)} edits again."
-    return EditReport(False, (), tuple(edits), (said, *plan.report.warnings))
+    return EditReport(False, (), tuple(edits), (said,))
 
 
 def _outdated(result: EditResult, file: PlannedFile, workspace: Workspace) -> EditResult:
     sha, now = _now(file.path, result, file, workspace)
     error = EditError(
         "stale",
-        f"`{file.path}` changed since the edits were planned: {f'now sha256 {sha}' if sha else 'it is gone'}",
-        f"write the edits for it as it is now; {WHOLE}",
+        f"`{file.path}` changed since the plan was made: {f'now sha256 {sha}' if sha else 'it is gone'}",
+        "a plan is for the very bytes it was made for: send the edits again, or make a new dry run and commit that",
         closest=now,
     )
     return replace(result, status="failed", error=error)

@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from regreen.edits.diff_paths import Headers, git_names, header_name
+from regreen.edits.operations import BLANKS
 from regreen.edits.parsed import Unreadable, quoted
 
 OLD = re.compile(r"--- \S")
 NEW = re.compile(r"\+\+\+ \S")
 HUNK = re.compile(r"@@(?:[\s.-]|$)")
+_NO_ANCHOR = re.compile(r"[\s\d,.+-]*(?:@@|$)|\s*(?:\.{3}|…|-\d|-\S+\s+\+\S)")
 _GIT = "diff --git "
 _HINT = "send the whole diff again without this part, and do it in another way"
 _TEXT_HINT = "send the whole diff again, with text changes of regular files only"
@@ -37,6 +39,15 @@ def begins_section(lines: Sequence[str], at: int) -> bool:
     if OLD.match(line):
         return NEW.match(line_at(lines, at + 1)) is not None
     return NEW.match(line) is not None and HUNK.match(line_at(lines, at + 1)) is not None
+
+
+def anchor_of(header: str) -> str:
+    """The line of the file that an `@@` line names; empty if it has numbers, what stands for them, or nothing there."""
+    text = header[2:]
+    if _NO_ANCHOR.match(text):
+        return ""
+    anchor = text[1:] if text[0] in BLANKS else text
+    return anchor.rstrip(BLANKS).removesuffix(" @@").rstrip(BLANKS)
 
 
 def line_at(lines: Sequence[str], at: int) -> str:

@@ -10,7 +10,8 @@
     ```
 
 Rule: a hunk's extent is told by its lines. The counts of its header are asked only where its lines can be read in two
-ways. What stands outside of sections and looks like a part of one is a parse error.
+ways, and whether something is missing: behind a hunk with less lines than declared nothing may stand but the next file.
+What stands outside of sections and looks like a part of one is a parse error, and so is a response that was cut off.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from regreen.edits.diff_headers import (
     HUNK,
     NEW,
     OLD,
+    anchor_of,
     begins_section,
     line_at,
     read_headers,
@@ -30,27 +32,40 @@ from regreen.edits.diff_headers import (
 )
 from regreen.edits.diff_paths import Headers, Subject, subject_of
 from regreen.edits.fences import Fence, fence_of
-from regreen.edits.parsed import Unreadable, quoted
+from regreen.edits.operations import is_blank
+from regreen.edits.parsed import EDIT_WAS_HERE, Unreadable, quoted
 
 SHAPE = (
     "send the whole response again; the change of a file is: `--- a/path`, `+++ b/path`, then hunks, each of a line "
     "`@@ ... @@` and lines that begin with a blank (stays), `-` (goes) or `+` (comes)"
 )
-_COUNTS = re.compile(r"@@\s?-\d{1,9}(?:,(\d{1,9}))?\s\+\d{1,9}(?:,(\d{1,9}))?\s?@@")
+_COUNTS = re.compile(r"@@\s*-\d{1,9}(?:,(\d{1,9}))?\s+\+\d{1,9}(?:,(\d{1,9}))?(?=\s|@@|$)")
 _PREFIXED_NEW = re.compile(r"\+\+\+ (?:[abciow12]/|/dev/null|\"[abciow12]/)")
 _DIFF_FENCES = frozenset({"diff", "patch", "udiff", "unified_diff", "unified-diff", "gitdiff", "git-diff"})
 _VERSION = re.compile(r"\d{1,9}\.\d{1,9}")
-_LOOSE = re.compile(r"(?!->)[+-](?:[^\s+-]|[ \t]{2,}\S|\t|$)|\+\+[^+\s]|--[^->\s]")
-_BETWEEN = re.compile(r"Index: |={10,}$|diff -|Only in ")
+_LOOSE = re.compile(r"(?!->)[+-](?:[^\s+-]|[ \t]{2,}\S|\t|$)|\+-|-\+|\+\+[^+\s]|--[^->\s]")
+_BETWEEN = re.compile(r"Index: \S|={10,}$|diff -")
+_ONLY = re.compile(r"Only in \S")
+_BEGUN = ("-", "--", "---", "--- ")  # how a `---` header begins
+_LEFT = (
+    "begin every line that stays with a blank, also one that looks like a code fence; if the counts in the `@@` line "
+    f"are wrong, write `@@ ... @@` instead; {SHAPE}"
+)
+_APART = f"leave an empty line before prose, or put the diff into a code fence; {SHAPE}"
+_CUT_OFF = f"it may have been cut off; {SHAPE}"
 
 
 @dataclass(slots=True)
 class Hunk:
-    """The lines below one `@@` line (number `line`), with their signs; `crlf` tells that the `@@` line ends with CR."""
+    """The lines below one `@@` line (number `line`), with their signs; `crlf` tells that the `@@` line ends with CR.
+
+    `anchor` is a line that the `@@` line names; empty if it names none.
+    """
 
     line: int
     crlf: bool
     raw: list[str] = field(default_factory=list[str])
+    anchor: str = ""
 
     def bodies(self, *, literal: bool = False) -> list[str]:
         """The lines without line ends; `literal` keeps a CR that is the file's own, not the response's."""
@@ -71,59 +86,81 @@ class Section:
 
 @dataclass(slots=True)
 class _Open:
-    """An open code fence. `strict` says that only a diff may go on in it, `used` that one was found in it."""
+    """An open code fence, line number `line`, and `at` in `rest`. `before` is the number of sections that stand above
+    it; `strict` says that only a diff may go on in it; `stray` that it may be the end of a fence which never began."""
 
     fence: Fence
     line: int
+    at: int
+    before: int
     of_diff: bool
+    stray: bool
     filled: bool = False
-    used: bool = False
     strict: bool = False
 
-    def check(self) -> None:
-        """Called at its end."""
-        if self.of_diff and self.filled and not self.used:
-            raise Unreadable(f"the code fence for a diff at line {self.line} of the response names no file", SHAPE)
+
+@dataclass(slots=True)
+class _Behind:
+    """What stands between the last section and here."""
+
+    loose: bool = False  # whether lines with `+` or `-` here would be the remains of a hunk
+    near: bool = False  # whether no empty line stands between, nor the end of the section's fence
+    direct: bool = False  # whether nothing stands between, not even a fence line
+    closed: bool = False  # whether the fence of the section was closed, and no empty line stands since
+    fenced: bool = False  # whether the section stands in a code fence
+    shut: bool = False  # whether that fence was closed
+    short: bool = False  # whether its last hunk has less lines than its header declares
+    owed: int = 0  # the number of a line that only another section may follow
 
 
 class Recount:
     """Reads a response once, from the first line to the last."""
 
     def __init__(self, text: str) -> None:
-        self.raw = text.split("\n")
-        if not self.raw[-1]:
+        self.raw = text.removeprefix("\ufeff").split("\n")
+        self._ended = not self.raw[-1]
+        if self._ended:
             self.raw.pop()  # what stands behind the last line end is no line
         self.lines = [line[:-1] if line.endswith("\r") else line for line in self.raw]
         self.at = 0
         self.sections: list[Section] = []
         self.rest: list[str] = []
         self._fences: list[_Open] = []
-        self._loose = False  # whether lines with `+` or `-` here would be the remains of a hunk
-        self._near = False  # whether no empty line stands between here and the hunk above
-        self._closed = False  # whether the fence of the last section was closed, and no empty line stands since
-        self._short = False  # whether the last hunk has less lines than its header declares
+        self._behind = _Behind()
 
     def read(self) -> None:
         """Fill `sections` and `rest`. Raises Unreadable at the first place that is not clear."""
         while self.at < len(self.lines):
             if begins_section(self.lines, self.at):
                 self._section()
-            elif self._loose and self._is_signature(self.at):
+            elif self._may_be_signed() and self._is_signature(self.at):
                 self._skip_signature()
             else:
                 self._outside(self.lines[self.at])
+        self._check_end()
+
+    def _check_end(self) -> None:
+        """Refuse a response that ends where more must follow."""
         for fence in self._fences:
-            fence.check()
-        if self._short and self._fences and self._fences[-1].strict:
-            raise Unreadable("the response ends within a code fence, and the last hunk has less lines than its header "
-                             "declares", f"it may have been cut off; {SHAPE}")  # fmt: skip
+            self._check_fence(fence)
+        if self._behind.owed:
+            raise Unreadable(f"the response ends behind line {self._behind.owed}, where the change of another file "
+                             "should follow", _CUT_OFF)  # fmt: skip
+        for fence in self._fences:
+            if self._holds_diff(fence) or (self.sections and not fence.stray):
+                raise Unreadable(f"the response ends within a code fence, which begins at line {fence.line}", _CUT_OFF)
+            self.rest[fence.at] = ""
+        if self._behind.short and not self._behind.fenced and not self._ended:
+            raise Unreadable("the response ends without a line end, and its last hunk has less lines than its header "
+                             "declares", _CUT_OFF)  # fmt: skip
 
     def _outside(self, line: str) -> None:
+        behind = self._behind
         if line:
             self._check_outside(line)
         else:
-            self._loose = self._loose and not self._closed
-            self._near = self._closed = False
+            behind.loose = behind.loose and not behind.closed
+            behind.near = behind.direct = behind.closed = False
         self.rest.append(line)
         self.at += 1
 
@@ -131,9 +168,11 @@ class Recount:
         refuse_unsupported(line, self.at + 1)
         if self._took_fence(line):
             return
-        wrong = stray_header(self.lines, self.at) or self._leftover(line)
+        wrong, hint = stray_header(self.lines, self.at), SHAPE
+        if not wrong and not is_blank(line):
+            wrong, hint = self._leftover(line)
         if wrong:
-            raise Unreadable(f"line {self.at + 1} of the response is {wrong}: {quoted(line)}", SHAPE)
+            raise Unreadable(f"line {self.at + 1} of the response is {wrong}: {quoted(line)}", hint)
         if self._fences and line.strip():
             self._fences[-1].filled = True
 
@@ -142,37 +181,72 @@ class Recount:
         fence = fence_of(line)
         if fence is None or fence.deep:
             return False
-        inner = self._fences[-1] if self._fences else None
+        inner, behind = self._fences[-1] if self._fences else None, self._behind
         if inner and not fence.info and fence.rivals(inner.fence):
             self._fences.pop()
-            inner.check()
-            self._closed = self._closed or inner.used
-            self._near = self._near and not inner.used
-            return True
-        if inner and inner.strict:
+            self._check_fence(inner)
+            used = self._holds_diff(inner)
+            behind.closed = behind.closed or used
+            behind.shut = behind.shut or used
+            behind.near = behind.near and not used
+        elif inner and inner.strict:
             return False
-        language = fence.info.partition(" ")[0].lower()
-        self._fences.append(_Open(fence, self.at + 1, language in _DIFF_FENCES))
+        else:
+            language = fence.info.partition(" ")[0].lower()
+            stray = not fence.info and behind.direct and not behind.fenced
+            place = (self.at + 1, len(self.rest), len(self.sections))
+            self._fences.append(_Open(fence, *place, language in _DIFF_FENCES, stray))
+            behind.owed = behind.owed or (self.at + 1 if behind.short and not behind.shut else 0)
+        behind.direct = False
         return True
 
-    def _leftover(self, line: str) -> str:
-        """What is wrong with a line that stands in no hunk, but where the lines of one could be."""
+    def _holds_diff(self, fence: _Open) -> bool:
+        return len(self.sections) > fence.before
+
+    def _check_fence(self, fence: _Open) -> None:
+        """Called at its end."""
+        if fence.of_diff and fence.filled and not self._holds_diff(fence):
+            raise Unreadable(f"the code fence for a diff at line {fence.line} of the response names no file", SHAPE)
+
+    def _leftover(self, line: str) -> tuple[str, str]:
+        """What is wrong with a line that stands in no hunk, but where the lines of one could be; and a hint."""
+        behind, strict = self._behind, bool(self._fences) and self._fences[-1].strict
+        if (strict or behind.short or behind.direct) and self._is_between(line):
+            return "", ""
+        if behind.owed:
+            return f"behind line {behind.owed}, where the change of another file should follow", _LEFT
+        if strict:
+            return ("within the diff, but begins with none of blank, `+`, `-` (a line that stays begins with a blank)",
+                    SHAPE)  # fmt: skip
+        if behind.short and (not behind.shut or line[0] in " +-"):  # a closed fence, and then prose: badly counted
+            return "behind a hunk that has less lines than its header declares", _LEFT
+        if self._is_like_a_row(line):
+            return ("outside of any hunk, but looks like a line of one (has a line above it lost its leading blank?)",
+                    SHAPE)  # fmt: skip
+        if behind.direct:
+            return "directly behind the change of a file, and begins with none of blank, `+`, `-`", _APART
+        return "", ""
+
+    def _is_between(self, line: str) -> bool:
+        """Whether other tools than git write the line between the changes of two files."""
+        if _BETWEEN.match(line):
+            self._behind.owed = self.at + 1
+            return True
+        return _ONLY.match(line) is not None and not self._behind.short and not self._behind.owed
+
+    def _is_like_a_row(self, line: str) -> bool:
         inner = self._fences[-1] if self._fences else None
-        if inner and inner.strict and line.strip() and not _BETWEEN.match(line):
-            return "within the diff, but begins with none of blank, `+`, `-` (a line that stays begins with a blank)"
-        if self._near and self._short and line.strip() and not _BETWEEN.match(line):
-            return "behind a hunk that has less lines than its header declares, and begins with none of blank, `+`, `-`"
-        loose = self._loose or (inner is not None and inner.of_diff and not inner.used)
+        loose = self._behind.loose or (inner is not None and inner.of_diff and not self._holds_diff(inner))
         pair = loose and line.startswith("-") and line_at(self.lines, self.at + 1).startswith("+")
-        if pair or (self._near and line.startswith(("+", "-"))) or (loose and _LOOSE.match(line)):
-            return "outside of any hunk, but looks like a line of one (has a line above it lost its leading blank?)"
-        return ""
+        near = self._behind.near and line.startswith(("+", "-"))
+        return bool(pair or near or (loose and _LOOSE.match(line)))
 
     def _section(self) -> None:
         headers, at = read_headers(self.lines, self.at)
         section = Section(headers.line, subject_of(headers))
         self.sections.append(section)
-        self._short = False
+        self.rest.append(EDIT_WAS_HERE)
+        self._behind = _Behind(loose=True, near=True, direct=True, fenced=bool(self._fences))
         self.at = at
         while not line_at(self.lines, at) and at < len(self.lines):
             at += 1
@@ -185,17 +259,19 @@ class Recount:
             raise Unreadable(f"the file section at line {headers.line} of the response has headers without hunk",
                              f"the response may have been cut off; {SHAPE}")  # fmt: skip
         section.complete = True
-        self._loose, self._near, self._closed = True, True, False
         if self._fences:
-            self._fences[-1].used = self._fences[-1].strict = True
+            self._fences[-1].strict = True
 
     def _skip_signature(self) -> None:
         """Behind the signature of a mailed patch, everything up to the next section is prose."""
-        self._loose = self._near = self._closed = False
+        self._behind = _Behind(fenced=self._behind.fenced)
         self.rest += self.lines[self.at : self.at + 2]
         self.at += 2
         if self._fences:
             self._fences[-1].strict = False
+
+    def _may_be_signed(self) -> bool:
+        return self._behind.loose and not self._behind.short and not self._behind.owed
 
     def _is_signature(self, at: int) -> bool:
         return self.lines[at : at + 1] in (["-- "], ["--"]) and bool(_VERSION.match(line_at(self.lines, at + 1)))
@@ -222,9 +298,14 @@ class Recount:
         end = at - count.pending + count.kept()
         if end == start + 1:
             raise Unreadable(f"the hunk at line {start + 1} of the response has no lines", SHAPE)
-        self._short = count.short()
+        if at == len(self.lines) and self.lines[-1] in _BEGUN and not self._ended and not count.fulfilled():
+            raise Unreadable(f"the response ends with what may be the beginning of a header: {quoted(self.lines[-1])}",
+                             _CUT_OFF)  # fmt: skip
+        self._behind.short = count.short()
+        self._behind.direct = not count.kept()
         self.at = at if HUNK.match(line_at(self.lines, at)) else end
-        return Hunk(start + 1, self.raw[start].endswith("\r"), self.raw[start + 1 : end])
+        return Hunk(start + 1, self.raw[start].endswith("\r"), self.raw[start + 1 : end],
+                    anchor_of(self.lines[start]))  # fmt: skip
 
     def _ends_hunk(self, at: int, count: _Count, headers: Headers) -> bool:
         """Whether a line that could be one of the hunk begins something else."""
@@ -290,9 +371,8 @@ class _Count:
 
     def short(self) -> bool:
         """Whether more is declared than there is, on either side."""
-        return self.declared is not None and (
-            self.declared[0] > self.old + self.pending or self.declared[1] > self.new + self.pending
-        )
+        kept = self.kept()
+        return self.declared is not None and (self.declared[0] > self.old + kept or self.declared[1] > self.new + kept)
 
     def fulfilled(self) -> bool:
         return self.declared is not None and self.declared == (self.old + self.kept(), self.new + self.kept())

@@ -41,8 +41,9 @@ def repetitive(path: str) -> EditError:
     """Too many places come near to tell whether one of them is the only one that fits."""
     return EditError(
         "ambiguous",
-        f"`{path}`: SEARCH does not stand there exactly, and very many places differ from it in indentation only",
-        f"copy SEARCH from the file with its indentation, with lines that occur only there; {WHOLE}",
+        f"`{path}`: too many lines would have to be compared to tell whether SEARCH fits one place only (very many "
+        "differ from it in indentation only, or the anchors head very long blocks)",
+        f"copy SEARCH from the file with its indentation, with lines that occur only there, without anchors; {WHOLE}",
     )
 
 
@@ -57,6 +58,11 @@ def several_pieces(path: str, lines: Sequence[int], *, overlapping: bool) -> Edi
     return EditError("ambiguous", f"`{path}`: old_str stands at {several} places{where}",
                      f"add text around it to both strings until only one place fits, or set replace_all; {WHOLE}",
                      candidates=known)  # fmt: skip
+
+
+def outsized(path: str, limit: int) -> EditError:
+    """The outcome would be larger than files may be."""
+    return EditError("too_large", f"`{path}` would have over {limit} characters", f"write less into one file; {WHOLE}")
 
 
 def within_words(path: str, lines: Sequence[int], count: int) -> EditError:
@@ -75,6 +81,27 @@ def elsewhere(path: str, places: Sequence[int], wanted: str) -> EditError:
     where = f"line{'s' if len(known) > 1 else ''} {', '.join(map(str, known))}"
     return EditError("no_match", f"`{path}`: SEARCH stands at {where}, but not {wanted}",
                      f"correct the anchor or the end mark, or leave it out; {WHOLE}", candidates=known)  # fmt: skip
+
+
+def not_open(path: str) -> EditError:
+    """The diff says that the file's last line has no line end, but it has one."""
+    return EditError("no_match", f"`{path}`: the hunk says that the file ends without a line end, but it ends with one",
+                     f"leave `\\ No newline at end of file` out behind the old lines; {WHOLE}")  # fmt: skip
+
+
+def only_written(path: str, by: int) -> EditError:
+    """The lines of a hunk stand only in what an earlier edit of the response writes."""
+    return EditError(
+        "no_match",
+        f"`{path}`: SEARCH stands only in what edit {by} of this response writes; hunks speak of the file before that",
+        f"make one hunk of the two; {WHOLE}",
+    )
+
+
+def both_insert(path: str, line: int, by: int) -> EditError:
+    """Two edits put lines at the same place: it is not clear which come first."""
+    return EditError("ambiguous", f"`{path}`: edit {by} of this response adds lines at the same place, before line "
+                     f"{line}; it is not clear which come first", f"make one edit of the two; {WHOLE}")  # fmt: skip
 
 
 def placeless(path: str) -> EditError:
@@ -181,7 +208,7 @@ def several_numberings(path: str, line: int) -> EditError:
 def outdated(stale: EditError, verdict: object) -> EditError:
     """The file is not the one that was read, and what the edit is about is not found unchanged in it."""
     if not isinstance(verdict, EditError):
-        return replace(stale, message=f"{stale.message}, and this edit does not say by its text what it changes")
+        return replace(stale, message=f"{stale.message}; this edit does not say to the letter what it changes there")
     return replace(
         stale,
         message=f"{stale.message}; changed also where this edit applies: {verdict.message}",

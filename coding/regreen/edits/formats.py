@@ -6,10 +6,13 @@ edits that were read make the response unreadable, so that no part of it is ever
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from regreen.edits.apply_patch import APPLY_PATCH
-from regreen.edits.parsed import Format, Parsed
+from regreen.edits.fences import Fence, fence_of
+from regreen.edits.parsed import EDIT_WAS_HERE, Format, Parsed, response_lines
+from regreen.edits.paths import is_path_line, names_a_file
 from regreen.edits.search_replace import SEARCH_REPLACE
 from regreen.edits.str_replace import STR_REPLACE
 from regreen.edits.unified_diff import UNIFIED_DIFF
@@ -22,6 +25,8 @@ FORMATS: dict[str, Format] = {
 }
 
 _AUTO = "auto"
+_CALL_LIKE = re.compile(r"[{,]\s*\"(?:command|old_str|old_string|edits)\"\s*:")
+_DIFFS = ("diff", "patch", "udiff")
 
 
 def known_formats() -> tuple[str, ...]:
@@ -31,16 +36,21 @@ def known_formats() -> tuple[str, ...]:
 
 def parse(text: str, format: str = _AUTO) -> Parsed:  # noqa: A002 - the argument's name in every door
     """Read the edits of a response. Never raises on any text; UsageError only for an unknown format name."""
+    text = text.removeprefix("\ufeff")
     found = _detected(text) if format == _AUTO else row_of(format)
+    if found is None and _CALL_LIKE.search(text):
+        found = STR_REPLACE
     row = found or SEARCH_REPLACE
     parsed = replace(row.parse(text), format=row.name)
     if parsed.problem is not None and parsed.problem.kind != "no_edits":
         return parsed
+    if parsed.edits and row is not WHOLE_FILE and (left := _left_out(parsed.rest)):
+        return replace(parsed, problem=left, problem_at=len(parsed.edits))
     foreign = next((r for r in FORMATS.values() if r is not row and r.marks and r.marks.search(parsed.rest)), None)
     if foreign is not None:
         return replace(parsed, problem=_mixed(row, foreign, bool(parsed.edits)), problem_at=len(parsed.edits))
     if found is None and not parsed.edits:
-        return replace(parsed, problem=_nothing())
+        return replace(parsed, problem=_nothing(text))
     return parsed
 
 
@@ -70,6 +80,45 @@ def _detected(text: str) -> Format | None:
     return best
 
 
+def _left_out(rest: str) -> EditError | None:
+    """Why what stands outside of the edits may be meant as an edit too: a whole file, or a diff that names no file."""
+    above = ""
+    opened: Fence | None = None
+    body: list[str] = []
+    for line in response_lines(rest):
+        fence = fence_of(line)
+        if opened is None and fence is None:
+            above = line if line.strip() else above
+        elif opened is None:
+            opened, body = fence, []
+        elif fence is None or fence.info or not fence.rivals(opened):
+            body.append(line)
+        else:
+            what = _meant(above, opened, body)
+            if what:
+                return _unclear(what)
+            opened, above = None, ""
+    if opened is not None and EDIT_WAS_HERE in rest and EDIT_WAS_HERE not in body:
+        return _unclear("the beginning of a code fence that does not end (has it been cut off?)")
+    return None
+
+
+def _meant(above: str, opened: Fence, body: list[str]) -> str:
+    """What a code fence below the line `above` may be meant as; empty for plain code, and where an edit stood in it."""
+    if EDIT_WAS_HERE in body or not any(line.strip() for line in body):
+        return ""
+    if opened.info.lower() in _DIFFS:
+        return "a code fence with a diff that names no file"
+    named = is_path_line(above) and names_a_file(above.strip(" `*#:"))
+    return f"a code fence below `{above.strip()[:80]}`, which may be meant as a whole file" if named else ""
+
+
+def _unclear(what: str) -> EditError:
+    return EditError("parse", f"beside its edits the response holds {what}; it is unclear whether it shall be applied",
+                     "send every change as an edit of one format, with its path; and other code without a path above "
+                     "it; then send the whole response again")  # fmt: skip
+
+
 def _mixed(row: Format, foreign: Format, has_edits: bool) -> EditError:
     if has_edits:
         message = f"the response holds {foreign.label} beside {row.label}; it is not clear which of them is meant"
@@ -78,7 +127,13 @@ def _mixed(row: Format, foreign: Format, has_edits: bool) -> EditError:
     return EditError("no_edits", message, f"send it with format {foreign.name} (or auto), or write it as {row.name}")
 
 
-def _nothing() -> EditError:
+def _nothing(text: str) -> EditError:
+    if "\x1b[" in text:
+        return EditError("no_edits", "the response holds no edits that can be read, but colour codes of a terminal",
+                         "send it without colours (git diff --no-color)")  # fmt: skip
+    if _left_out(text) is not None:
+        return EditError("no_edits", "the response holds no edits, but code below a path", "if that is the whole "
+                         f"content of the file, name the format: {WHOLE_FILE.name}; else send blocks")  # fmt: skip
     labels = ", ".join(row.label for row in FORMATS.values() if row.marks is not None)
     return EditError("no_edits", f"the response holds no edits; looked for: {labels}",
                      "send each change as a SEARCH/REPLACE block: the path alone on a line, `<<<<<<< SEARCH`, the "

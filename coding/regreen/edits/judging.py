@@ -15,15 +15,16 @@ from regreen.edits.elision import placeholder
 from regreen.edits.explain import (
     WHOLE,
     already_applied,
+    both_insert,
     elsewhere,
     no_match,
     not_all,
+    only_written,
     outdated,
     overtaken,
     several_numberings,
 )
 from regreen.edits.ladder import find
-from regreen.edits.lines import Rows
 from regreen.edits.naming import named
 from regreen.edits.operations import (
     CreateFile,
@@ -38,11 +39,13 @@ from regreen.edits.operations import (
     is_blank,
     lines_of,
 )
-from regreen.edits.placing import Placed, place, place_insertion
+from regreen.edits.placing import Placed, insertions, place, place_insertion, standing
 from regreen.edits.substring import place_text
 from regreen.edits.target import Target, Targets
 from regreen.model import EditError
+from regreen.redact import MASK
 
+_MARK = "\ufeff"
 _EMPTY_SEARCH = "leave SEARCH empty"
 _ADDED = "add it in the form for a new file"
 _CREATE = "use the command `create`"
@@ -50,16 +53,16 @@ _CREATE = "use the command `create`"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Lines are replaced at these places, the last one in the file first."""
+    """Lines are replaced at these places of the file as it is before the edit, in order."""
 
     places: tuple[Placed, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NewContent:
-    """A file that is missing or empty gets these lines."""
+    """A file that is missing or empty gets this text."""
 
-    rows: Rows
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +82,16 @@ Effect: TypeAlias = Placement | NewContent | Deletion | Move
 
 @dataclass(slots=True)
 class Judge:
-    """Judges the edits of one plan, in order. `strict` allows exact matches only."""
+    """Judges the edits of one plan, in order. `strict` allows exact matches only; `max_chars` bounds a file."""
 
     targets: Targets
     strict: bool = False
+    max_chars: int = 8 << 20
     work: Work = field(default_factory=Work)
 
     def judge(self, target: Target, edit: Operation) -> Effect | EditError:
         """What the edit does to `target` as the edits before it leave it."""
-        verdict = self._judge(target, edit)
+        verdict = _masked(target, edit) or self._judge(target, edit)
         if isinstance(verdict, EditError):
             target.failed.update(_wanted(edit))
             verdict = named(verdict, edit)
@@ -121,18 +125,28 @@ class Judge:
         if not target.exists:
             return self.targets.missing(target.path, _ADDED if edit.as_on_disk else _EMPTY_SEARCH)
         if not edit.search and not edit.anchors and not len(target.lines):
-            return NewContent(Rows.of(_text(edit.replace, ended=not edit.open_end)))
-        if target.created:
+            return NewContent(_text(edit.replace, ended=not edit.open_end))
+        if target.created and target.source is None:
             edit = replace(edit, as_on_disk=False)
-        placed = place(target.lines, replace(edit, path=target.path), strict=self.strict)
-        if placed is None:
-            return self._unplaced(target, edit)
-        return placed if isinstance(placed, EditError) else Placement((placed,))
+        edit = _without_mark(target, replace(edit, path=target.path))
+        on_disk = edit.as_on_disk and bool(target.lines.blocks)
+        placed = place(target.original() if on_disk else target.lines, edit, strict=self.strict)
+        if isinstance(placed, Placed):
+            moved = _moved(target, placed) if on_disk else placed
+            return moved if isinstance(moved, EditError) else Placement((moved,))
+        return placed if placed is not None else self._unplaced(target, edit)
 
     def _unplaced(self, target: Target, edit: ReplaceLines) -> EditError:
         before = target.overtaken(edit.search)
         if before is not None:
             return overtaken(target.path, *before)
+        if self._was_applied(target, edit):
+            at = standing(target.lines, edit)
+            return already_applied(target.path, target.lines.origin_of(at or 0))
+        written = find(target.lines, edit.search, (), strict=True) if edit.as_on_disk and target.lines.blocks else None
+        if written is not None:
+            start = written.fits[0].start
+            return only_written(target.path, target.lines.written_by(start, start + len(edit.search)))
         if edit.anchors or edit.at_end:
             found = find(target.lines, edit.search, (), strict=True)
             origins = [target.lines.origin_of(fit.start) for fit in found.fits] if found is not None else []
@@ -140,6 +154,16 @@ class Judge:
                 wanted = f"in what `@@ {edit.anchors[-1].strip()[:80]}` heads" if edit.anchors else "at the end"
                 return elsewhere(target.path, origins, wanted)
         return self._nowhere(target, edit.search)
+
+    def _was_applied(self, target: Target, edit: ReplaceLines) -> bool:
+        """Whether REPLACE stands where SEARCH would be looked for: not merely some line like it somewhere."""
+        at = standing(target.lines, edit)
+        if at is None:
+            return False
+        near = target.near()
+        window = near.closest(edit.search, self.work) if near is not None else None
+        first = target.lines.origin_of(at) - 1
+        return window is None or first < 0 or (first < window[1] and window[0] < first + len(edit.replace))
 
     def _nowhere(self, target: Target, search: tuple[str, ...]) -> EditError:
         waits = any(body in target.failed for body in search if not is_blank(body))
@@ -155,8 +179,8 @@ class Judge:
             return self.targets.missing(target.path, _CREATE)
         if not edit.old:
             empty = not len(target.lines)
-            return NewContent(Rows.of(edit.new)) if empty else _empty_search(target, "old_str is empty", "old_str")
-        placed = place_text(target.lines, replace(edit, path=target.path))
+            return NewContent(edit.new) if empty else _empty_search(target, "old_str is empty", "old_str")
+        placed = place_text(target.lines, replace(edit, path=target.path), self.max_chars)
         if placed is not None:
             return placed if isinstance(placed, EditError) else Placement(placed)
         before = target.overtaken(search)
@@ -173,7 +197,7 @@ class Judge:
             count = f"{len(rows)} line{'s' if len(rows) != 1 else ''}"
             return EditError("range", f"`{target.path}`: insert_line is {edit.line}, but the file has {count}",
                              f"give a number from 0 (before the first line) to {len(rows)}; {WHOLE}")  # fmt: skip
-        if edit.line and not target.created and not _is_line(target, edit.line):
+        if not target.created and (not _is_line(target, edit.line) or target.lines.added_by(edit.line)):
             return several_numberings(target.path, edit.line)
         placed = place_insertion(target.lines, replace(edit, path=target.path))
         return placed if isinstance(placed, EditError) else Placement((placed,))
@@ -182,8 +206,11 @@ class Judge:
         refused = self._unmovable(target, edit.path)
         if refused is not None:
             return refused
-        if edit.lines is not None and target.lines.rows.bodies != list(edit.lines):
-            return not_all(target.path, edit.lines, target.lines.rows.bodies)
+        wanted = list(edit.lines or ())
+        if target.text.bom and wanted:
+            wanted[0] = wanted[0].removeprefix(_MARK)
+        if edit.lines is not None and target.lines.rows.bodies != wanted:
+            return not_all(target.path, wanted, target.lines.rows.bodies)
         return Deletion()
 
     def _move(self, target: Target, edit: MoveFile) -> Effect | EditError:
@@ -209,7 +236,38 @@ class Judge:
 
 def _is_line(target: Target, number: int) -> bool:
     """Whether the line of this number now is the one that has it on disk."""
-    return number <= len(target.lines) and target.lines.origin_of(number - 1) == number
+    return number == 0 or (number <= len(target.lines) and target.lines.origin_of(number - 1) == number)
+
+
+def _moved(target: Target, placed: Placed) -> Placed | EditError:
+    """A place in the file on disk as a place in the file as the edits so far leave it."""
+    by = target.lines.changed_by(placed.start, placed.end)
+    if by:
+        return overtaken(target.path, placed.start + 1, placed.end, by)
+    for point in insertions(placed):
+        by = target.lines.added_by(point)
+        if by:
+            return both_insert(target.path, point + 1, by)
+    return replace(placed, start=target.lines.position_of(placed.start))
+
+
+def _without_mark(target: Target, edit: ReplaceLines) -> ReplaceLines:
+    """The edit without the byte order mark that the first line of a diff shows: it is no part of the line."""
+    if not target.text.bom or not edit.search or not edit.search[0].startswith(_MARK):
+        return edit
+    search, new = ((rows[0].removeprefix(_MARK), *rows[1:]) if rows else () for rows in (edit.search, edit.replace))
+    return replace(edit, search=search, replace=new)
+
+
+def _masked(target: Target, edit: Operation) -> EditError | None:
+    """Refuse to write the mask of a secret, as a reader shows it, in the place of the secret itself."""
+    found = {mask for line in _wanted(edit) for mask in MASK.findall(line)}
+    new = sorted(found - set(MASK.findall(target.lines.text)) if found else ())
+    if not new:
+        return None
+    return EditError("elision", f"`{target.path}`: the new text holds {new[0]}, the mask of a secret that was left out "
+                     "when the file was read: the secret itself would be lost",
+                     f"leave such lines out of the edit, as they are; {WHOLE}")  # fmt: skip
 
 
 def _fill(target: Target, edit: FillFile) -> Effect | EditError:
@@ -218,7 +276,7 @@ def _fill(target: Target, edit: FillFile) -> Effect | EditError:
     if elided is not None:
         return elided
     if not target.exists or not len(target.lines):
-        return NewContent(Rows.of(edit.text))
+        return NewContent(edit.text)
     if target.lines.rows.bodies == list(new):
         return already_applied(target.path, 1)
     return _empty_search(target, "SEARCH holds blank lines only" if edit.blank else "SEARCH is empty", "SEARCH")
@@ -229,7 +287,7 @@ def _create(target: Target, edit: CreateFile) -> Effect | EditError:
     if elided is not None:
         return elided
     if not target.exists:
-        return NewContent(Rows.of(edit.text))
+        return NewContent(edit.text)
     if len(target.lines) and target.lines.rows.text == edit.text:
         return already_applied(target.path, 1)
     return EditError("file_exists", f"`{target.path}` exists already, and a new file is never written over another",
@@ -243,7 +301,7 @@ def _replace_file(target: Target, edit: ReplaceFile) -> Effect | EditError:
     if elided is not None:
         return elided
     if not target.exists:
-        return NewContent(Rows.of(edit.text))
+        return NewContent(edit.text)
     if target.stale is not None:
         return target.stale
     if not target.confirmed:
@@ -290,5 +348,6 @@ def _found_by_text(edit: Operation, verdict: Effect | EditError) -> bool:
     if isinstance(verdict, EditError):
         return verdict.kind not in ("no_match", "ambiguous", "range")  # the others hold whatever was read
     if isinstance(edit, ReplaceLines | ReplaceText):
-        return isinstance(verdict, Placement) and all(placed.level == "exact" for placed in verdict.places)
+        named = bool(edit.search) if isinstance(edit, ReplaceLines) else not edit.everywhere
+        return named and isinstance(verdict, Placement) and all(placed.level == "exact" for placed in verdict.places)
     return isinstance(edit, DeleteFile) and edit.lines is not None

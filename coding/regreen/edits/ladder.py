@@ -24,12 +24,14 @@ class Fit:
     """SEARCH laid on the file from `start` (0-based) on, line by line, and the REPLACE that goes with it.
 
     `convert` turns a new line of REPLACE into what is to be written; None = it cannot be done without guessing.
+    `added` is the indentation that it puts in front of every line.
     """
 
     start: int
     search: tuple[str, ...]
     replace: tuple[str, ...]
     convert: Convert
+    added: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +50,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which places count: from line `start` on and before line `end` (0-based); at the very end of the file only;
-    only lines that were on disk before the response."""
+    """Which places count: from line `start` on and before line `end` (0-based); at the very end of the file only."""
 
     start: int = 0
     end: int | None = None
     at_end: bool = False
-    on_disk: bool = False
 
     def admits(self, lines: FileLines, fit: Fit) -> bool:
         last = fit.start + len(fit.search)
         if fit.start < self.start or (self.end is not None and last > self.end):
             return False
-        if self.at_end and last != len(lines):
-            return False
-        return not self.on_disk or lines.is_as_on_disk(fit.start, last)
+        return not self.at_end or last == len(lines)
 
 
 ANYWHERE = Where()
@@ -142,17 +140,19 @@ def _pairs(lines: FileLines, search: tuple[str, ...], start: int) -> Iterator[tu
 
 def _indent_shift(lines: FileLines, search: tuple[str, ...], replace: tuple[str, ...]) -> Iterator[Fit]:
     for start, indents in _indents(lines, search):
-        shift = _shift(indents)
-        if shift is not None:
-            yield Fit(start, search, replace, shift)
+        added, removed = _shift(indents)
+        if added:
+            yield Fit(start, search, replace, _adding(added), added)
+        elif removed:
+            yield Fit(start, search, replace, _removing(removed))
 
 
-def _shift(indents: Iterator[tuple[str, str]]) -> Convert | None:
-    """How to shift REPLACE, if one prefix added to (or removed from) every line of SEARCH gives the file's."""
+def _shift(indents: Iterator[tuple[str, str]]) -> tuple[str, str]:
+    """(added, removed): the prefix that makes every line of SEARCH the file's; both empty if there is none."""
     added, removed = _prefix(*next(indents, ("", "")))
     if not (added or removed) or any(_prefix(sent, found) != (added, removed) for sent, found in indents):
-        return None
-    return _adding(added) if added else _removing(removed)
+        return "", ""
+    return added, removed
 
 
 def _prefix(sent: str, found: str) -> tuple[str, str]:

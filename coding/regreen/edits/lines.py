@@ -125,6 +125,8 @@ class FileLines:
         """`text`: the lines with their ends, where the caller has them in one piece."""
         self.rows = rows
         self.blocks: list[Block] = []
+        self.block_ends: dict[int, int] = {}  # of headings that were asked for; forgotten with every change
+        self._eol = next((eol for eol in rows.eols[:1] if eol), "\n")
         self._text = text if text and "\r" not in text else None  # None = to be made
         self._indexes: dict[Key, _Index] = {}
         self._compared = 0
@@ -134,6 +136,7 @@ class FileLines:
         """The lines of a file all of whose old lines were replaced."""
         lines = cls(rows)
         lines.blocks = [Block(0, len(old), 0, len(rows))]
+        lines._eol = next((eol for eol in [*rows.eols[:1], *old.eols[:1]] if eol), "\n")
         return lines
 
     def __len__(self) -> int:
@@ -192,14 +195,26 @@ class FileLines:
         block = self.blocks[at]
         return 0 if position < block.b2 else position - block.b2 + block.a2 + 1
 
-    def is_as_on_disk(self, start: int, end: int) -> bool:
-        """Whether these lines stood on disk like this, one after the other."""
-        at = bisect_left(self.blocks, end, key=lambda block: block.b1) - 1
-        return at < 0 or self.blocks[at].b2 <= start
+    def position_of(self, origin: int) -> int:
+        """Where the line (0-based) on disk is now, or what stands before it; of a line that no edit changed."""
+        at = bisect_right(self.blocks, origin, key=lambda block: block.a2) - 1
+        return origin if at < 0 else origin - self.blocks[at].a2 + self.blocks[at].b2
 
     def changed_by(self, start: int, end: int) -> int:
-        """The number of an edit that changed one of these lines on disk (0-based, half open); 0 if none did."""
-        return next((block.edit for block in self.blocks if block.a1 < end and block.a2 > start), 0)
+        """The number of an edit that changed these lines on disk (0-based, half open), or added some between them."""
+        first = bisect_right(self.blocks, start, key=lambda block: block.a2)
+        near = self.blocks[first : first + 1]
+        return next((block.edit for block in near if block.a1 < end), 0)
+
+    def written_by(self, start: int, end: int) -> int:
+        """The number of an edit that wrote, or left side by side, some of these lines (0-based, half open)."""
+        return next((block.edit for block in self.blocks if block.b1 < end and block.b2 >= start), 0)
+
+    def added_by(self, origin: int) -> int:
+        """The number of an edit that put lines before this line (0-based) on disk and changed nothing else there."""
+        first = bisect_left(self.blocks, origin, key=lambda block: block.a2)
+        near = self.blocks[first : first + 1]
+        return next((block.edit for block in near if block.a1 == block.a2 == origin), 0)
 
     def replace(
         self,
@@ -239,7 +254,7 @@ class FileLines:
         wanted = [position] if position < limit else []
         around = [*wanted, position - 1, position - 2, position]
         ends = (self.rows.eols[i] for i in around if 0 <= i < len(self.rows))
-        return next((eol for eol in ends if eol), "\n")
+        return next((eol for eol in ends if eol), self._eol)
 
     def _end(self, rows: Rows, start: int, end: int, wants_open: bool) -> None:
         """Give every line of `rows` its end, except the file's last one where it shall have none."""
@@ -252,17 +267,19 @@ class FileLines:
                 rows.eols[position] = self._eol_at(max(start, end - 2), 0)
 
     def _put(self, start: int, end: int, rows: Rows, kept: dict[int, int], edit: int) -> None:
-        """Write `rows` over the lines from `start` to `end`, run by run between the lines that are kept, last first."""
-        new, old = len(rows), end
-        for number, at in [*sorted(kept.items(), reverse=True), (-1, start - 1)]:
-            if new > number + 1 or old > at + 1:
-                self._splice(at + 1, old, rows.part(number + 1, new), edit)
-            new, old = number, at
+        """Write `rows` over the lines from `start` to `end`, run by run between the lines that are kept."""
+        new, old, grown = 0, start, 0
+        for number, at in [*sorted(kept.items()), (len(rows), end)]:
+            if number > new or at > old:
+                self._splice(old + grown, at + grown, rows.part(new, number), edit)
+                grown += (number - new) - (at - old)
+            new, old = number + 1, at + 1
 
     def _splice(self, start: int, end: int, rows: Rows, edit: int) -> None:
         self.rows.put(start, end, rows)
         self._note(start, end, len(rows), edit)
         self._text = None
+        self.block_ends = {}
         self._indexes = {k: v for k, v in self._indexes.items() if len(v.letters) + len(rows) < _LETTERS}
         for index in self._indexes.values():
             index.text = index.text[:start] + index.spell(rows.bodies) + index.text[end:]

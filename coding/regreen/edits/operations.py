@@ -18,8 +18,9 @@ class ReplaceLines:
     """Put the lines `replace` where the lines `search` stand; lines equal in both keep the file's bytes.
 
     `anchors` are lines that stand above the place, the outermost first. `at_end` pins the place to the end of the
-    file. `open_end` says whether the file's last line shall lack its line end; None leaves that as it is.
-    `as_on_disk` means: `search` speaks of the file as it was before the whole response, as hunks of a diff do.
+    file. `open_end` says whether the file's last line shall lack its line end; None leaves that as it is; `was_open`
+    says that it lacks it now. `as_on_disk` means: `search` speaks of the file as it was before the whole response, as
+    hunks of a diff do.
     """
 
     path: str
@@ -28,6 +29,7 @@ class ReplaceLines:
     anchors: tuple[str, ...] = ()
     at_end: bool = False
     open_end: bool | None = None
+    was_open: bool = False
     as_on_disk: bool = False
 
 

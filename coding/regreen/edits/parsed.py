@@ -43,6 +43,10 @@ class Format:
     prompt: str
 
 
+EDIT_WAS_HERE = "\x00"
+"""The line of `Parsed.rest` that tells where an edit stood, for formats that have it beside other text."""
+
+
 class Unreadable(Exception):
     """Carries a parse problem out of a reader; never leaves a parser."""
 

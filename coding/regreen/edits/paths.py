@@ -28,37 +28,68 @@ _SUFFIXES = (
     "|pl|ps1|py|pyi|rb|rs|rst|scala|sh|sql|swift|toml|ts|tsx|txt|vue|xml|yaml|yml"
 )
 _MENTION = re.compile(rf"[\w./\\-]*\w\.(?:{_SUFFIXES})\b(?!\()")
-_ENDS_LIKE_A_FILE = re.compile(r"\.\w{1,12}$")
+_ENDS_LIKE_A_FILE = re.compile(r"\.[A-Za-z]\w{0,11}$")
+_KNOWN_NAME = re.compile(
+    r"\w*(?:[Mm]akefile|[Dd]ockerfile|[Cc]ontainerfile|[Jj]enkinsfile|[Vv]agrantfile|[Gg]emfile|[Rr]akefile|[Pp]rocfile"
+    r"|[Bb]rewfile|[Jj]ustfile|[Pp]ipfile|[Pp]odfile|[Ff]astfile|[Tt]iltfile|[Ee]arthfile|[Cc]addyfile)"
+    r"|LICEN[CS]E|README|NOTICE|AUTHORS|CHANGELOG|CHANGES|COPYING|TODO|INSTALL|VERSION|CODEOWNERS|WORKSPACE|BUILD"
+)
+_QUOTED = re.compile(r"`([^`\s]{1,200})`")
 _INFO_KEY = re.compile(r"(?:file|filename|path|title|name)=[\"']?([^\"']+?)[\"']?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class PathAbove:
-    """`path` when one was found; `mention` when a sentence above names a file without being a path line."""
+    """`path` when one was found; `mentions` are files that the lines above name without being the path line."""
 
     path: str = ""
-    mention: str = ""
+    mentions: tuple[str, ...] = ()
 
 
 def path_above(lines: Sequence[str]) -> PathAbove:
     """The path for a block that begins right after `lines` (which begin after the block before)."""
-    end = len(lines)
-    while end > 0 and not lines[end - 1].strip():
-        end -= 1
-    if end == 0:
-        return PathAbove()
-    fence = _fence(lines[end - 1])
+    end = _last_filled(lines, len(lines))
+    fence = _fence(lines[end - 1]) if end else None
     if fence is None:
-        return _of_line(lines[end - 1])
+        return _of_lines(lines, end)
     named = _of_info(fence["info"].strip())
     if named:
         return PathAbove(named)
-    above = end - 1
-    while above > 0 and not lines[above - 1].strip():
-        above -= 1
-    if above == 0 or _fence(lines[above - 1]):
-        return PathAbove()
-    return _of_line(lines[above - 1])
+    return _of_lines(lines, _last_filled(lines, end - 1))
+
+
+def is_path_line(line: str) -> bool:
+    """Whether a line is nothing but a path."""
+    return len(line) <= _MAX_LINE and bool(_bare_path(line.strip()))
+
+
+def names_a_file(path: str) -> bool:
+    """Whether a path says by itself that it is one: by a folder, a suffix, or a name that is known."""
+    return _is_file_like(path) or bool(_KNOWN_NAME.fullmatch(path))
+
+
+def _last_filled(lines: Sequence[str], end: int) -> int:
+    while end > 0 and not lines[end - 1].strip():
+        end -= 1
+    return end
+
+
+def _of_lines(lines: Sequence[str], end: int) -> PathAbove:
+    """The path that line `end` is; else all files that this line and those above it speak of."""
+    path = _bare_path(lines[end - 1].strip()) if end and len(lines[end - 1]) <= _MAX_LINE else ""
+    if path:
+        return PathAbove(path)
+    return PathAbove(mentions=tuple(dict.fromkeys(m for line in lines[:end] for m in _mentions(line[:_MAX_LINE]))))
+
+
+def _mentions(line: str) -> list[str]:
+    """The files that a line names: as a path line, by a known suffix, or in backquotes."""
+    if _fence(line):
+        return []
+    bare = _bare_path(line.strip())
+    found = [bare] if bare and names_a_file(bare) else []
+    quoted = [word for word in _QUOTED.findall(line) if _MENTION.fullmatch(word) or _KNOWN_NAME.fullmatch(word)]
+    return [*found, *quoted, *_MENTION.findall(line)]
 
 
 def _fence(line: str) -> re.Match[str] | None:
@@ -84,14 +115,6 @@ def _of_info(info: str) -> str:
 
 def _is_file_like(word: str) -> bool:
     return "/" in word or "\\" in word or "." in word.strip(".")
-
-
-def _of_line(line: str) -> PathAbove:
-    path = _bare_path(line.strip()) if len(line) <= _MAX_LINE else ""
-    if path:
-        return PathAbove(path)
-    mention = _MENTION.search(line[:_MAX_LINE])
-    return PathAbove(mention=mention[0] if mention else "")
 
 
 def _bare_path(text: str) -> str:

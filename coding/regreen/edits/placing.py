@@ -5,13 +5,13 @@ Pure: it reads the lines and changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from regreen.edits.align import align
-from regreen.edits.anchors import scope
-from regreen.edits.explain import already_applied, ambiguous, placeless, repetitive, unconvertible
-from regreen.edits.ladder import ANYWHERE, MAX_CANDIDATES, Fit, Where, find
+from regreen.edits.anchors import Scope, is_unfinished, scope
+from regreen.edits.explain import already_applied, ambiguous, not_open, placeless, repetitive, unconvertible
+from regreen.edits.ladder import ANYWHERE, MAX_CANDIDATES, Fit, Where, find, indent_of
 from regreen.edits.lines import FileLines, Rows, TooRepetitive
 from regreen.edits.operations import InsertLines, ReplaceLines, is_blank, lines_of
 from regreen.model import EditError
@@ -43,15 +43,18 @@ class Placed:
 
 def place(lines: FileLines, edit: ReplaceLines, *, strict: bool = False) -> Placed | EditError | None:
     """Where the lines to be replaced stand and what is to be written there. None: they stand nowhere."""
+    if edit.was_open and not lines.rows.is_open:
+        return not_open(edit.path)
     try:
-        where = _where(lines, edit)
-        if isinstance(where, EditError):
-            return where
+        named = scope(edit.path, lines, edit.anchors) if edit.anchors else None
+        if isinstance(named, EditError):
+            return named
         if not edit.search:
-            return _addition(lines, edit, where)
+            return _addition(lines, edit, named)
         blank = all(map(is_blank, edit.search))
-        if blank and not (edit.anchors or edit.at_end):
+        if blank and not (named or edit.at_end):
             return placeless(edit.path)
+        where = Where(named.start, named.end, edit.at_end) if named else Where(at_end=edit.at_end)
         return _place(lines, edit, where, strict=strict or blank)
     except TooRepetitive:
         return repetitive(edit.path)
@@ -62,43 +65,32 @@ def place_insertion(lines: FileLines, edit: InsertLines) -> Placed | EditError:
     return _behind(lines, edit.path, edit.line, lines_of(edit.text))
 
 
-def _where(lines: FileLines, edit: ReplaceLines) -> Where | EditError:
-    if not edit.anchors:
-        return Where(at_end=edit.at_end, on_disk=edit.as_on_disk)
-    found = scope(edit.path, lines, edit.anchors)
-    if isinstance(found, EditError):
-        return found
-    return Where(*found, at_end=edit.at_end, on_disk=edit.as_on_disk)
-
-
 def _place(lines: FileLines, edit: ReplaceLines, where: Where, *, strict: bool) -> Placed | EditError | None:
     found = find(lines, edit.search, edit.replace, where=where, strict=strict)
     if found is None:
-        return _standing_elsewhere(lines, edit)
+        return None
     fit, *others = found.fits
     if others:
         return ambiguous(edit.path, found, lines)
     at = _standing_here(lines, fit)
     if at is not None:
         return already_applied(edit.path, lines.origin_of(at))
-    fresh = _converted(fit)
+    fresh = None if edit.as_on_disk and fit.added == " " else _converted(fit)  # a hunk's lines without their signs
     if fresh is None:
         window = lines.bodies(fit.start, fit.start + len(fit.search))
         return unconvertible(edit.path, found, window, lines.origin_of(fit.start))
     return Placed(found.level, fit.start, fit.search, fit.replace, fresh, edit.open_end)
 
 
-def _addition(lines: FileLines, edit: ReplaceLines, where: Where) -> Placed | EditError:
+def _addition(lines: FileLines, edit: ReplaceLines, named: Scope | None) -> Placed | EditError:
     """Lines to be added without any line to find: at the end of the file, or right behind the anchor."""
     if edit.at_end:
         placed = _behind(lines, edit.path, len(lines), edit.replace)
-    elif edit.anchors:
-        placed = _behind(lines, edit.path, where.start + 1, edit.replace)
+    elif named is not None and not is_unfinished(lines.rows.bodies[named.head]):
+        placed = _behind(lines, edit.path, named.head + 1, edit.replace)
     else:
-        return placeless(edit.path)
-    if isinstance(placed, EditError):
-        return placed
-    return Placed(placed.level, placed.start, placed.search, placed.replace, placed.fresh, edit.open_end)
+        placed = placeless(edit.path)
+    return placed if isinstance(placed, EditError) else replace(placed, open_end=edit.open_end)
 
 
 def _behind(lines: FileLines, path: str, position: int, new: tuple[str, ...]) -> Placed | EditError:
@@ -118,9 +110,17 @@ def _behind(lines: FileLines, path: str, position: int, new: tuple[str, ...]) ->
 def _converted(fit: Fit) -> tuple[str, ...] | None:
     """All lines of REPLACE as they are to be written; None if one that is new cannot be converted."""
     kept = {new for _, new in align(fit.search, fit.replace)}
+    if fit.added and _stands_deeper(fit):
+        return None
     fresh = [body if number in kept else fit.convert(body) for number, body in enumerate(fit.replace)]
     done = tuple(body for body in fresh if body is not None)
     return done if len(done) == len(fresh) else None
+
+
+def _stands_deeper(fit: Fit) -> bool:
+    """Whether all of REPLACE has the file's indentation already, though SEARCH has not: then no shift is meant."""
+    sent, said = ([len(indent_of(body)) for body in rows if not is_blank(body)] for rows in (fit.search, fit.replace))
+    return bool(said) and min(said) >= min(sent) + len(fit.added)
 
 
 def _standing_here(lines: FileLines, fit: Fit) -> int | None:
@@ -140,12 +140,21 @@ def _standing_here(lines: FileLines, fit: Fit) -> int | None:
     return None
 
 
-def _standing_elsewhere(lines: FileLines, edit: ReplaceLines) -> EditError | None:
-    """SEARCH is gone. If REPLACE, with something in it that SEARCH lacks, stands at one place: applied before."""
+def standing(lines: FileLines, edit: ReplaceLines) -> int | None:
+    """Where REPLACE, with something in it that SEARCH lacks, stands at one place though SEARCH stands nowhere."""
     known = set(edit.search)
     if all(is_blank(body) or body in known for body in edit.replace):
         return None
     found = find(lines, edit.replace, (), where=ANYWHERE, strict=True)
-    if found is None or len(found.fits) != 1:
-        return None
-    return already_applied(edit.path, lines.origin_of(found.fits[0].start))
+    return found.fits[0].start if found is not None and len(found.fits) == 1 else None
+
+
+def insertions(placed: Placed) -> list[int]:
+    """The positions (0-based) before which a replacement puts lines without taking any away."""
+    found: list[int] = []
+    old = new = 0
+    for a, b in [*align(placed.search, placed.replace), (len(placed.search), len(placed.replace))]:
+        if a == old and b > new:
+            found.append(placed.start + a)
+        old, new = a + 1, b + 1
+    return found

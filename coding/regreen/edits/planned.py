@@ -36,7 +36,8 @@ class PlannedFile:
     @classmethod
     def of(cls, target: Target, data: bytes | None) -> PlannedFile:
         """What became of a target, whose lines are not changed any more."""
-        image = target.source.image if target.source is not None else target.image
+        source = target.source if target.source is not None and not target.source.exists else None
+        image = source.image if source is not None else target.image
         before = _NOTHING if image.kind == "absent" else target.before
         lines = target.lines
         changed = tuple(lines.blocks)
@@ -59,9 +60,9 @@ class PlannedFile:
         """What the journal is asked to do; a renamed file is there before the old one goes."""
         if self.action != "rename":
             before = self.image.sha256
-            return (Change(self.path, before, self.data),)
-        moved = Change(self.path, "", self.data, self.image.mode & 0o7777, like=self._source)
-        return moved, Change(self._source, self.image.sha256, None)
+            return (Change(self.path, before, self.data, exact=True),)
+        moved = Change(self.path, "", self.data, self.image.mode & 0o7777, like=self._source, exact=True)
+        return moved, Change(self._source, self.image.sha256, None, exact=True)
 
     def diff(self) -> Diff:
         """What changes, as text and as hunks."""

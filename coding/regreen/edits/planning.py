@@ -6,6 +6,7 @@ it; each must fit exactly one place. The id of a plan is a hash of the changes i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +25,7 @@ from regreen.model import EditError, EditReport, EditResult, Proposal
 from regreen.settings import Limits
 from regreen.workspace import Change, TextProblem, Workspace
 
+_SHA = re.compile(r"[0-9a-fA-F]{64}")
 _CONFLICT_MARK = b"<<<<<<< "
 
 
@@ -105,7 +107,7 @@ def plan(
     limits = limits or Limits()
     parsed = _read(proposal, limits)
     targets = Targets(workspace, _cleaned(expected_sha256 or {}, workspace), protected)
-    planner = _Planner(targets, limits, len(parsed.edits), Judge(targets, strict))
+    planner = _Planner(targets, limits, len(parsed.edits), Judge(targets, strict, limits.max_file_bytes))
     results = [planner.plan(number, edit) for number, edit in enumerate(parsed.edits)]
     if parsed.problem is not None:
         results.append(EditResult(parsed.problem_at, "", "failed", error=parsed.problem))
@@ -116,6 +118,9 @@ def _cleaned(expected: Mapping[str, str], workspace: Workspace) -> dict[str, str
     """The expectations by clean path. A path that cannot be cleaned is kept: no edit will reach it either."""
     cleaned: dict[str, str] = {}
     for path, sha in expected.items():
+        if sha and not _SHA.fullmatch(sha):
+            raise UsageError("invalid_arguments", f"the hash expected of `{printable(path)}` is {sha[:80]!r}",
+                             "give all 64 hex digits of the sha256 that read_file tells; empty: no file")  # fmt: skip
         try:
             cleaned[workspace.normalise(path)] = sha
         except RegreenError:
@@ -185,8 +190,8 @@ class _Planner:
         match effect:
             case Placement(places):
                 return self._replace(number, name, path, target, places)
-            case NewContent(rows):
-                target.fill(rows)
+            case NewContent(text):
+                target.fill(text)
             case Deletion():
                 target.delete()
             case Move(to):
@@ -197,9 +202,12 @@ class _Planner:
     def _replace(self, number: int, name: str, path: str, target: Target, places: tuple[Placed, ...]) -> EditResult:
         lines: list[int] = []
         changed = False
-        for placed in places:
+        grown = 0
+        for place in places:
+            placed = replace(place, start=place.start + grown)
             lines += [n for p in range(placed.start, placed.end) if (n := target.lines.origin_of(p))]
             changed = target.replace(placed, number + 1) or changed
+            grown += len(placed.replace) - len(placed.search)
         first, last = (min(lines), max(lines)) if lines else (0, 0)
         if not changed:
             self.warnings.append(f"{name} changes nothing and was skipped")
@@ -256,7 +264,7 @@ def _remarks(files: list[PlannedFile]) -> list[str]:
         if file.data is not None and (file.data.startswith(_CONFLICT_MARK) or b"\n" + _CONFLICT_MARK in file.data)
     ]
     shared = [
-        f"`{file.path}` has {file.image.links} names (hard links): those in the repository change with it"
+        f"`{file.path}` has {file.image.links} names (hard links): if all are in the repository, all change"
         for file in files
         if file.action == "modify" and file.image.links > 1
     ]
@@ -272,8 +280,8 @@ def _unwritable(target: Target, effect: Effect) -> EditError | None:
     match effect:
         case Placement(places):
             fresh = "\n".join(body for placed in places for body in placed.new_lines())
-        case NewContent(rows):
-            fresh = rows.text
+        case NewContent(text):
+            fresh = text.removeprefix("\ufeff")
         case _:
             return None
     problem = target.text.admits(fresh)

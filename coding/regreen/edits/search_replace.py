@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from regreen.edits.operations import Operation, operation_of
-from regreen.edits.parsed import Format, Parsed, Unreadable, quoted, response_lines
-from regreen.edits.paths import path_above
+from regreen.edits.operations import FillFile, Operation, operation_of
+from regreen.edits.parsed import EDIT_WAS_HERE, Format, Parsed, Unreadable, quoted, response_lines
+from regreen.edits.paths import names_a_file, path_above
 from regreen.model import EditError, Replacement
 
 _HEAD = re.compile(r"(<{7,}) SEARCH[ \t]*$")
@@ -57,6 +57,7 @@ class _Reader:
                 self.at += 1
                 continue
             self._settle_path(self.rest[gap:])
+            self.rest.append(EDIT_WAS_HERE)
             gap = len(self.rest)
             self._block(len(head[1]))
 
@@ -78,10 +79,11 @@ class _Reader:
                 f"the block at line {self.at + 1} of the response has no path", "put the path, and nothing else, "
                 "on the line above `<<<<<<< SEARCH` (or above its code fence); then send the whole response again",
             )  # fmt: skip
-        if found.mention and not f"/{self.path}".endswith(f"/{found.mention.removeprefix('./')}"):
+        other = next((m for m in found.mentions if not f"/{self.path}".endswith(f"/{m.removeprefix('./')}")), "")
+        if other:
             raise Unreadable(
-                f"it is not clear which file the block at line {self.at + 1} of the response is for: the line above "
-                f"mentions `{found.mention}`, the block before was for `{self.path}`",
+                f"it is not clear which file the block at line {self.at + 1} of the response is for: the text above "
+                f"mentions `{other}`, the block before was for `{self.path}`",
                 "put the path alone on the line above each block; then send the whole response again",
             )
 
@@ -90,7 +92,14 @@ class _Reader:
         self.at += 1
         search = self._until("=" * length, length, start, "SEARCH")
         replace = self._until(">" * length + " REPLACE", length, start, "REPLACE")
-        self.edits.append(operation_of(Replacement(self.path, _text(search), _text(replace))))
+        edit = operation_of(Replacement(self.path, _text(search), _text(replace)))
+        if isinstance(edit, FillFile) and not names_a_file(self.path):
+            raise Unreadable(
+                f"the block at line {start} of the response would make a file, but `{self.path}` above it may be a "
+                "heading rather than a path",
+                f"if it is a path, write `./{self.path}`; then send the whole response again",
+            )
+        self.edits.append(edit)
 
     def _until(self, marker: str, length: int, start: int, part: str) -> list[str]:
         """Content lines up to `marker`, which is consumed."""

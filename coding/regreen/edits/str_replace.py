@@ -30,7 +30,7 @@ _LEFT_OVER = re.compile(rf"[{{,]\s*+{_KEY}")
 _JSON = re.compile(r"\s*+(?:\[\s*+(?:[\]{]|\Z)|\{\s*+(?:[\"}]|\Z))")
 _FIRST_FIELDS = r'(?:"(?:path|file_path|insert_line|replace_all)"\s*+:\s*+(?:"[^"\n]{0,500}"|\w{1,20})\s*+,\s*+){0,3}'
 _MARKS = re.compile(
-    r"(?:\A\s*+|^[ \t]{0,3}(?:`{3,}+|~{3,}+)[ \t]*+(?:json\w{0,2})?[ \t]*+\r?\n\s*+)(?:\[\s*+)?+\{\s*+"
+    r"(?:\A\ufeff?\s*+|^[ \t]{0,3}(?:`{3,}+|~{3,}+)[ \t]*+(?:json\w{0,2})?[ \t]*+\r?\n\s*+)(?:\[\s*+)?+\{\s*+"
     + _FIRST_FIELDS
     + r'(?:"command"\s*+:\s*+"(?:str_replace|insert|create|view|undo_edit)"|"old_str(?:ing)?"\s*+:\s*+")',
     re.MULTILINE,
@@ -131,13 +131,14 @@ _KNOWN = {"command", "path", "view_range", *_ALIASES, *(name for c in _COMMANDS.
 def parse_calls(text: str) -> Parsed:
     """Read all calls of a response. An empty list, or none at all, is the problem `no_edits`."""
     edits: list[Operation] = []
-    found = _find(text)
+    found = _find(text.removeprefix("\ufeff"))
     problem: EditError | None = None
     try:
         for source, line in found.sources:
             for item in _items(_decoded(source, line)):
                 edits.append(_operation(len(edits) + 1, item))
         _check_rest(found.rest)
+        _check_end(found)
     except Unreadable as e:
         problem = e.error
     if problem is None and not edits:
@@ -148,10 +149,14 @@ def parse_calls(text: str) -> Parsed:
 
 @dataclass(slots=True)
 class _Found:
-    """The JSON texts of a response, each with the line it begins at, and what stands around them."""
+    """The JSON texts of a response, each with the line it begins at, and what stands around them.
+
+    `open_fence` is the line of a code fence that begins behind them and does not end; 0 if there is none.
+    """
 
     sources: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     rest: str = ""
+    open_fence: int = 0
 
 
 def _find(text: str) -> _Found:
@@ -159,7 +164,7 @@ def _find(text: str) -> _Found:
     if _JSON.match(text):
         return _Found([(text, 1)])
     lines = response_lines(text)
-    fences = _fenced(lines)
+    fences, is_open = _fenced(lines)
     sources = [("\n".join(lines[start:end]), start, end) for start, end in fences]
     sources = [source for source in sources if _JSON.match(source[0])]
     chosen = [source for source in sources if _CALLISH.search(source[0])] or sources[:1]
@@ -169,11 +174,12 @@ def _find(text: str) -> _Found:
         rest += lines[done : start - 1]
         done = end + 1
     rest += lines[done:]
-    return _Found([(source, start + 1) for source, start, _ in chosen], "\n".join(rest))
+    cut = bool(chosen) and is_open and chosen[-1][1] != fences[-1][0]
+    return _Found([(source, start + 1) for source, start, _ in chosen], "\n".join(rest), fences[-1][0] if cut else 0)
 
 
-def _fenced(lines: list[str]) -> list[tuple[int, int]]:
-    """First line and end of the content of each code fence. An unclosed one goes to the end of the text."""
+def _fenced(lines: list[str]) -> tuple[list[tuple[int, int]], bool]:
+    """First line and end of the content of each code fence; and whether the last is unclosed: it goes to the end."""
     found: list[tuple[int, int]] = []
     opened: Fence | None = None
     start = 0
@@ -188,7 +194,7 @@ def _fenced(lines: list[str]) -> list[tuple[int, int]]:
             opened = None
     if opened is not None:
         found.append((start, len(lines)))
-    return found
+    return found, opened is not None
 
 
 def _check_rest(rest: str) -> None:
@@ -200,6 +206,12 @@ def _check_rest(rest: str) -> None:
             "one JSON list that is the whole response, or stands in a ```json fence",
             _SHAPE,
         )
+
+
+def _check_end(found: _Found) -> None:
+    if found.open_fence:
+        raise Unreadable(f"the code fence at line {found.open_fence} of the response, behind the calls, does not end",
+                         f"{_CUT_OFF}; {_SHAPE}")  # fmt: skip
 
 
 def _decoded(source: str, line: int) -> object:

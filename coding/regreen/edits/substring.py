@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 
-from regreen.edits.explain import already_applied, several_pieces, within_words
+from regreen.edits.explain import already_applied, outsized, several_pieces, within_words
 from regreen.edits.ladder import MAX_CANDIDATES
 from regreen.edits.lines import FileLines
 from regreen.edits.operations import ReplaceText
@@ -18,13 +18,18 @@ from regreen.edits.placing import Placed
 from regreen.model import EditError
 
 
-def place_text(lines: FileLines, edit: ReplaceText) -> tuple[Placed, ...] | EditError | None:
-    """The line replacements that put `new` for `old`, the last place first. None: `old` stands nowhere."""
+def place_text(lines: FileLines, edit: ReplaceText, max_chars: int) -> tuple[Placed, ...] | EditError | None:
+    """The line replacements that put `new` for `old`, in order. None: `old` stands nowhere.
+
+    What would make the file larger than `max_chars` is refused before it is made.
+    """
     old, new = _unified(edit.old), _unified(edit.new)
     text = lines.text
     starts = _starts(text, old, edit.everywhere)
     if not starts:
         return _standing(lines, edit.path, text, old, new)
+    if edit.everywhere and len(text) + len(starts) * (len(new) - len(old)) > max_chars:
+        return outsized(edit.path, max_chars)
     numbers = _line_numbers(text, starts)
     if len(starts) > 1 and not edit.everywhere:
         return several_pieces(edit.path, [lines.origin_of(n) for n in numbers], overlapping=False)
@@ -36,7 +41,7 @@ def place_text(lines: FileLines, edit: ReplaceText) -> tuple[Placed, ...] | Edit
     again = next((n for s, n in zip(starts, numbers, strict=True) if _stands(text, s, old, new)), None)
     if again is not None:
         return already_applied(edit.path, lines.origin_of(again))
-    return tuple(reversed(list(_placed(text, starts, numbers, old, new))))
+    return tuple(_placed(text, starts, numbers, old, new))
 
 
 def _unified(text: str) -> str:

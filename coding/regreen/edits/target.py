@@ -5,6 +5,7 @@ Rule: a path is used as it is named or not at all; a similar one is offered in w
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -32,7 +33,8 @@ _MAX_ASKED = 5
 _MAX_NEAR = 2_000
 _MAX_PATH = 300
 _SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache", "target"})
-_ENCODING_MARKS = {"utf-8": "\ufeff"}
+_MARK = "\ufeff"
+_ENCODING_MARKS = {"utf-8": _MARK}
 
 
 @dataclass(slots=True)
@@ -94,23 +96,35 @@ class Target:
             placed.start, placed.search, placed.replace, placed.fresh, open_end=placed.open_end, edit=edit
         )
 
-    def fill(self, rows: Rows) -> None:
-        """Take the content of a file that had none."""
-        self.lines, self.exists, self.unsure = FileLines.instead_of(self.before, rows), True, True
+    def fill(self, text: str) -> None:
+        """Take the content of a file that had none. A mark at its beginning is the file's, not the first line's."""
+        if not self.exists:
+            self.text = Text(codecs.BOM_UTF8 if text.startswith(_MARK) else b"", "utf-8", "")
+            text = text.removeprefix(_MARK)
+        self.lines, self.exists, self.unsure = FileLines.instead_of(self.before, Rows.of(text)), True, True
 
     def delete(self) -> None:
+        """Be gone; what was moved here is gone as well, and where it came from it was deleted."""
+        if self.source is not None:
+            self.source.moved_to = ""
+            self.source = None
         self.lines, self.exists = FileLines.instead_of(self.before, Rows([], [])), False
 
     def move(self, to: Target) -> None:
         """Become the file at `to`, where nothing is."""
-        to.lines, to.text, to.before, to.exists, to.source = self.lines, self.text, self.before, True, self
+        origin = self.source or self
+        to.lines, to.text, to.before, to.exists = self.lines, self.text, self.before, True
         to.unsure = self.unsure
-        self.moved_to = to.path
         self.delete()
+        self.moved_to = origin.moved_to = to.path
+        to.source = None if origin.created else origin
 
     def encoded(self) -> bytes | TextProblem:
         """The planned bytes; a problem if reading them back would not give the planned text."""
-        return encode(self.text, self.lines.rows, unsure=self.unsure)
+        rows = self.lines.rows
+        if rows and rows.bodies[0].startswith(_MARK) and not self.text.text.startswith(_MARK):
+            return TextProblem("encoding", "the new text begins with a byte order mark; leave it out")
+        return encode(self.text, rows, unsure=self.unsure)
 
 
 def encode(form: Text, rows: Rows, *, unsure: bool) -> bytes | TextProblem:
@@ -204,7 +218,7 @@ class Targets:
         found = f"now {image.sha256}" if image.sha256 else "now it is gone"
         return EditError(
             "stale",
-            f"`{clean}` is not the file that was read: expected sha256 {expected[:12] or 'none'}, {found}",
+            f"`{clean}` is not the file that was read: expected sha256 {expected or 'none'}, {found}",
             f"read the file again and write the edits for it as it is now; {WHOLE}",
         )
 
@@ -213,6 +227,11 @@ class Targets:
 
         `how` tells the way to create a file in the edit's own format.
         """
+        gone = self.by_real.get(path)
+        if gone is not None and not gone.created:
+            how = f"moved to `{gone.moved_to}`" if gone.moved_to else "deleted"
+            return EditError("file_not_found", f"`{path}` is {how} by an earlier edit of this response",
+                             f"name the file where it is then, or put this edit before; {WHOLE}")  # fmt: skip
         similar = self._similar(path)
         hint = f"did you mean {' or '.join(f'`{printable(s)}`' for s in similar)}? " if similar else ""
         return EditError("file_not_found", f"`{path}` does not exist", f"{hint}give the path relative to the "

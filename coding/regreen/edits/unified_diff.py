@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from regreen.edits.diff_recount import SHAPE, Hunk, Recount, Section
@@ -22,7 +23,7 @@ from regreen.model import EditError
 if TYPE_CHECKING:
     from unidiff.patch import Hunk as ReadHunk
 
-_MARKS = re.compile(r"^(?:diff --git |--- \S.*\n\+\+\+ \S|\+\+\+ \S.*\n@@)", re.MULTILINE)
+_MARKS = re.compile(r"(?:^|\A\ufeff)(?:diff --git |--- \S.*\n\+\+\+ \S|\+\+\+ \S.*\n@@)", re.MULTILINE)
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
@@ -114,7 +115,7 @@ def _operations(section: Section, hunks: Sequence[ReadHunk]) -> Iterator[Operati
     if subject.action == "modify":
         for said, side in zip(section.hunks, sides, strict=True):
             _refuse_line_ends(said)
-            yield _replacement(subject.path, side)
+            yield _replacement(subject.path, side, said.anchor)
         if subject.to and section.complete:
             yield MoveFile(subject.path, subject.to)
     elif section.complete:
@@ -133,19 +134,23 @@ def _sides(line: int, hunk: ReadHunk) -> _Sides:
     return sides
 
 
-def _replacement(path: str, sides: _Sides) -> ReplaceLines:
+def _replacement(path: str, sides: _Sides, anchor: str) -> ReplaceLines:
     marked = sides.old_open or sides.new_open
     return ReplaceLines(
-        path, tuple(sides.old), tuple(sides.new), at_end=marked, open_end=sides.new_open if marked else None,
-        as_on_disk=True,
+        path, tuple(sides.old), tuple(sides.new), (anchor,) if anchor else (), at_end=marked,
+        open_end=sides.new_open if marked else None, was_open=sides.old_open, as_on_disk=True,
     )  # fmt: skip
 
 
 def _refuse_line_ends(hunk: Hunk) -> None:
-    """Refuse a hunk that changes nothing but the line end of some line: line ends are the file's, not the diff's."""
+    """Refuse a hunk that changes nothing but the line end of some line: line ends are the file's, not the diff's.
+
+    A line that is marked as the file's last one has no line end, so none of it changes.
+    """
     if hunk.crlf:
         return
-    gone, come = ({row[1:] for row in hunk.raw if row.startswith(sign)} for sign in "-+")
+    ended = [row for row, after in pairwise([*hunk.raw, ""]) if not after.startswith("\\")]
+    gone, come = ({row[1:] for row in ended if row.startswith(sign)} for sign in "-+")
     if any((row[:-1] if row.endswith("\r") else row + "\r") in come for row in gone - come):
         raise Unreadable(f"the hunk at line {hunk.line} of the response changes the line ends of lines, which edits "
                          "keep as they are", "send the whole response again without the lines that differ in their "

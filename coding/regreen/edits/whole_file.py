@@ -92,7 +92,7 @@ class _Reader:
     def _path(self, fence: Fence, opened: int) -> str:
         found = path_above([*self.rest[self._gap :], self.lines[opened - 1]])
         if not found.path:
-            said = f" (a sentence above mentions `{found.mention}`)" if found.mention else ""
+            said = f" (a sentence above mentions `{found.mentions[0]}`)" if found.mentions else ""
             raise Unreadable(f"the code fence at line {opened} of the response has no path{said}; wanted the path, and "
                              "nothing else, on the line above", f"{_SHAPE}; {_LONGER}")  # fmt: skip
         if self.last is not None and self.last.may_hold(fence, found.path):
@@ -144,7 +144,7 @@ class _Reader:
 
 def parse_files(text: str) -> Parsed:
     """Read all whole files of a response. A response without any code fence is the problem `no_edits`."""
-    reader = _Reader(response_lines(text))
+    reader = _Reader(response_lines(text.removeprefix("\ufeff")))
     problem: EditError | None = None
     try:
         reader.read()

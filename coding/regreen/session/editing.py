@@ -39,6 +39,10 @@ class EditRequest:
 
 def apply(session: Session, request: EditRequest, *, commit: str = "", dry_run: bool = False) -> EditReport:
     """Apply edits, or with `dry_run` show and remember what they would do. `commit` names a plan of a dry run."""
+    if commit and request.expected:
+        raise UsageError(
+            "invalid_arguments", "expected_sha256 is given with commit", "a plan has its own; leave it out"
+        )
     if commit and not (request.proposal.text or request.proposal.replacements):
         return _commit_remembered(session, commit, request.hunks, dry_run=dry_run)
     plan = _plan(session, request)
@@ -72,7 +76,10 @@ def _commit_remembered(session: Session, commit: str, hunks: tuple[int, ...], *,
     if dry_run:
         _remember(session, request, plan)
         return plan.report
-    return _write(session, plan)
+    report = _write(session, plan)
+    if report.ok:
+        _forget(session, commit)
+    return report
 
 
 def _commit(session: Session, request: EditRequest, plan: EditPlan) -> EditReport:
@@ -134,10 +141,16 @@ def _remember(session: Session, request: EditRequest, plan: EditPlan) -> None:
         )
 
 
+def _forget(session: Session, plan: str) -> None:
+    with session.store.transaction() as db:
+        db.execute("DELETE FROM plans WHERE repo = ? AND id = ?", (session.key, plan))
+
+
 def _remembered(session: Session, plan: str) -> EditRequest:
     rows = session.store.rows("SELECT request FROM plans WHERE repo = ? AND id = ?", session.key, plan)
     if not rows:
-        raise UsageError("not_found", f"there is no plan {plan!r}", "make a dry run again, then commit its plan")
+        raise UsageError("not_found", f"there is no plan {plan!r}", "a plan is committed once, in whole or in part: "
+                         "make a dry run of what is left, then commit its plan")  # fmt: skip
     data = json.loads(rows[0]["request"])
     said = data["proposal"]
     replacements = tuple(Replacement(**r) for r in said["replacements"])

@@ -163,8 +163,8 @@ class Session:
                 )
             return self.journal.rewind(to, dry_run=dry_run)
 
-    def last_change(self) -> str:
-        """What `restore` takes to undo the newest change that stands: a run's id, a transaction, or "" for none.
+    def standing_changes(self) -> list[str]:
+        """What `restore` takes to undo each change that stands, newest first: a run's id, or a transaction.
 
         Passed over are what was undone already, the undoing itself, and runs whose changes were rolled back.
         """
@@ -174,6 +174,7 @@ class Session:
             self.key,
         )
         undone: set[str] = set()
+        found: dict[str, None] = {}
         for row in rows:
             if row["id"] in undone:
                 continue
@@ -182,8 +183,12 @@ class Session:
                 continue
             touched = self.journal.touched(row["run_id"]) if row["run_id"] else {}
             if not row["run_id"] or any(before != after for before, after in touched.values()):
-                return row["run_id"] or row["id"]
-        return ""
+                found[row["run_id"] or row["id"]] = None
+        return list(found)
+
+    def last_change(self) -> str:
+        """The newest change that stands; "" for none."""
+        return next(iter(self.standing_changes()), "")
 
     # --- tests ---------------------------------------------------------------------------------------
 

@@ -32,8 +32,8 @@ WHERE t.repo = ? AND t.state = 'applied' ORDER BY t.created DESC, t.rowid DESC, 
 _UNDO = "undo "
 
 
-def restorable(store: Store, repo: str, *, limit: int = 20) -> tuple[Restorable, ...]:
-    """The newest `limit` things that can be taken back in the repository of this key."""
+def restorable(store: Store, repo: str) -> tuple[Restorable, ...]:
+    """Everything that can be taken back in the repository of this key, newest first."""
     groups: dict[str, list[Row]] = {}
     undone: set[str] = set()
     for row in store.rows(_CHANGES, repo):
@@ -43,7 +43,7 @@ def restorable(store: Store, repo: str, *, limit: int = 20) -> tuple[Restorable,
             undone.add(row["label"].removeprefix(_UNDO))
         groups.setdefault(row["run_id"] or row["id"], []).append(row)
     found = (Restorable(name, rows[0]["created"], _what(rows[0]), _files(rows)) for name, rows in groups.items())
-    return tuple(r for r in found if r.files)[:limit]
+    return tuple(r for r in found if r.files)
 
 
 def _files(rows: Iterable[Row]) -> tuple[str, ...]:

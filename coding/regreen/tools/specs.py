@@ -123,8 +123,10 @@ TOOLS: tuple[ToolSpec, ...] = (
                     "place; nothing is guessed. Failures say what to resend. dry_run shows the diff and gives a plan "
                     "to commit, or some of its hunks. Undo: restore(transaction).",
         parameters={"text": _TEXT, "replacements": _REPLACEMENTS, "format": _FORMAT, "dry_run": {"type": "boolean"},
-                    "commit": _string("plan id"), "hunks": {"type": "array", "items": _integer(1, 100_000)},
-                    "expected_sha256": {"type": "object", "additionalProperties": _TEXT}},
+                    "commit": _string("plan id"),
+                    "hunks": {"type": "array", "items": _integer(1, 100_000), "description": "of the plan, by number"},
+                    "expected_sha256": {"type": "object", "additionalProperties": _TEXT,
+                                        "description": "path: hash of what was read"}},
         outputs={"ok": _FLAG, "plan": _TEXT, "files": _LIST, "edits": _LIST, "warnings": _LIST, "transaction": _TEXT},
         destructive=True,
     ),

@@ -77,6 +77,11 @@ def _edits(d: Data) -> str:
     return "\n".join(out)
 
 
+def _span(place: Data) -> str:
+    start, end = place["start"], place["end"]
+    return f"lines {start}-{end}" if end > start else f"line {start}"
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -94,7 +99,7 @@ def _failed_edits(d: Data) -> str:
         if difference := error.get("first_difference"):
             out.append(f"  line {difference['line']}: sent {difference['expected']}, found {difference['found']}")
         if closest := error.get("closest"):
-            out.append(f"  closest place, lines {closest['start']}-{closest['end']}:\n{closest['text']}")
+            out.append(f"  closest place, {_span(closest)}:\n{closest['text']}")
         if error["hint"]:
             out.append(f"  {error['hint']}")
     if len(failed) > _MAX_EDITS:

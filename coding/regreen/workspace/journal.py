@@ -18,7 +18,7 @@ from hashlib import sha256
 
 from filelock import Timeout
 
-from regreen.errors import Busy, EnvironmentFault, Refused, UsageError
+from regreen.errors import Busy, EnvironmentFault, Refused, RegreenError, UsageError
 from regreen.model import Conflict, RestoreReport
 from regreen.store import Store, repo_key
 from regreen.workspace import paths
@@ -29,17 +29,22 @@ from regreen.workspace.transactions import Step, Transactions, content_of, made_
 from regreen.workspace.writing import Content, OnStep, StaleFile, no_step
 
 _RACES = 5
+_OTHER_THING = ("path_outside_workspace", "not_regular_file", "path_invalid")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a commit shall do to one path. `before_sha` is the sha256 of the bytes that it was planned for."""
+    """What a commit shall do to one path. `before_sha` is the sha256 of the bytes that it was planned for.
+
+    `exact`: the path was no link, and neither was a folder on its way; if that is so no more, the file has changed.
+    """
 
     path: str
     before_sha: str  # "" = must be absent
     after: bytes | None  # None = delete
     mode: int | None = None  # permission bits; None = keep, or what the umask leaves of 0o666
     like: str = ""  # a file that is moved here: the new one takes its owner and attributes; give its mode too
+    exact: bool = False
 
 
 class Journal:
@@ -84,7 +89,11 @@ class Journal:
         """Put back what one transaction changed. The report's own transaction undoes the undo."""
         found = self._records.find(txn)
         if found is None or found.state == "open":
-            raise UsageError("not_found", f"no transaction {txn!r} of this repository", "see `regreen changes`")
+            raise UsageError(
+                "not_found",
+                f"no transaction {txn!r} of this repository",
+                "give a job_id or a transaction, as told by apply_edits or fix_tests",
+            )
         if found.state == "rolled_back":
             return RestoreReport(dry_run=dry_run)
         goals = [Goal(e.path, e.before, frozenset({e.after.sha}), e.after.mode) for e in found.entries]
@@ -184,7 +193,10 @@ class Journal:
         stale: list[str] = []
         seen: set[str] = set()
         for change in changes:
-            image = self._target(change)
+            image = self._now(change)
+            if image is None:
+                stale.append(change.path)
+                continue
             if image.real in seen:
                 raise UsageError("invalid_arguments", f"{paths.shown(image.real)} is changed twice",
                                  "join the changes of one file")  # fmt: skip
@@ -196,6 +208,16 @@ class Journal:
         if stale:
             raise StaleFile(*stale)
         return steps
+
+    def _now(self, change: Change) -> FileImage | None:
+        """The file that a change is for; None where something else stands in the place of the one it was made for."""
+        try:
+            image = self._target(change)
+        except RegreenError as e:
+            if change.exact and e.kind in _OTHER_THING:
+                return None
+            raise
+        return None if change.exact and image.real != change.path else image
 
     def _target(self, change: Change) -> FileImage:
         """The file that a change is for, after every check that needs no knowledge of its bytes."""

@@ -98,26 +98,28 @@ class Records:
         with self._store.transaction() as db:
             if db.execute("SELECT 1 FROM snapshots LIMIT 1").fetchone():
                 return
-            rows: list[tuple[str, int]] = db.execute(_CLOSED, (self._repo,)).fetchall()
+            rows: list[tuple[str, str, int]] = db.execute(_CLOSED, (self._repo,)).fetchall()
             doomed = _too_many(rows, keep, max_bytes)
             for txn in doomed:
                 _forget(db, txn)
 
 
 _CLOSED = """
-SELECT t.id, (SELECT COALESCE(SUM(LENGTH(b.data)), 0) FROM entries e JOIN blobs b ON b.sha = e.before_sha
+SELECT t.id, t.label, (SELECT COALESCE(SUM(LENGTH(b.data)), 0) FROM entries e JOIN blobs b ON b.sha = e.before_sha
               WHERE e.txn = t.id)
 FROM transactions t WHERE t.repo = ? AND t.state != 'open'
 AND t.run_id NOT IN (SELECT id FROM runs WHERE finished IS NULL) ORDER BY t.rowid DESC
 """
 
 
-def _too_many(rows: Iterable[tuple[str, int]], keep: int, max_bytes: int) -> list[str]:
+def _too_many(rows: Iterable[tuple[str, str, int]], keep: int, max_bytes: int) -> list[str]:
+    """Those beyond the newest `keep`, or whose bytes are beyond `max_bytes`. Undoing does not push others out."""
     doomed: list[str] = []
-    total = 0
-    for position, (txn, size) in enumerate(rows):
+    count = total = 0
+    for txn, label, size in rows:
+        count += not label.startswith("undo ")
         total += size
-        if position >= keep or total > max_bytes:
+        if count > keep or total > max_bytes:
             doomed.append(txn)
     return doomed
 

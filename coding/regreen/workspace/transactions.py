@@ -131,7 +131,7 @@ class Transactions:
         except StaleFile as e:
             raise StaleFile(entry.path) from e
         except OSError as e:
-            if e.errno == errno.ELOOP:  # a folder became a link
+            if e.errno in (errno.ELOOP, errno.ENOTDIR):  # a folder became a link, or a file
                 raise StaleFile(entry.path) from e
             raise
 

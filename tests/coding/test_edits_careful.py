@@ -1,0 +1,373 @@
+"""Where an edit could be read in two ways, or lands where nobody meant it: refused, with a reason that is true."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+from support.edits import Bench, bench
+
+from regreen.edits import parse
+from regreen.model import EditReport
+
+
+@pytest.fixture
+def on(tmp_path: Path) -> Generator[Bench]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+def kinds(report: EditReport) -> list[str]:
+    return [e.error.kind if e.error else "" for e in report.edits]
+
+
+def said(report: EditReport) -> str:
+    return " ".join(f"{e.error.message} {e.error.hint}" for e in report.edits if e.error)
+
+
+def block(search: str, replace: str, path: str = "") -> str:
+    head = f"{path}\n" if path else ""
+    return f"{head}```python\n<<<<<<< SEARCH\n{search}=======\n{replace}>>>>>>> REPLACE\n```\n"
+
+
+def diff(body: str, path: str = "a.py") -> str:
+    return f"--- a/{path}\n+++ b/{path}\n{body}"
+
+
+def patch(body: str) -> str:
+    return f"*** Begin Patch\n{body}*** End Patch\n"
+
+
+# --- which file is meant ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "### src/b.py\n\nBump the version:\n\n",
+        "Now in src/b.py we change the version.\nIt becomes 2:\n",
+        "In the `Makefile`:\n",
+        "Then `b.py`, which is easy.\nHere it is:\n",
+    ],
+)
+def test_a_file_named_anywhere_between_two_blocks_is_not_passed_over(on: Bench, between: str) -> None:
+    on.put(a__py="VERSION = 1\nx = 1\n")
+    report = on.apply(block("x = 1\n", "x = 2\n", "a.py") + between + block("VERSION = 1\n", "VERSION = 2\n"))
+    assert kinds(report) == ["", "parse"]
+    assert "not clear which file" in said(report)
+    assert on.read("a.py") == b"VERSION = 1\nx = 1\n"
+
+
+def test_prose_that_names_no_other_file_leaves_the_path_as_it_is(on: Bench) -> None:
+    on.put(a__py="VERSION = 1\nx = 1\n")
+    between = "\nAnd in `a.py` again, see `f()` and x/y, version 1.2:\n\n"
+    assert on.apply(block("x = 1\n", "x = 2\n", "a.py") + between + block("VERSION = 1\n", "VERSION = 2\n")).ok
+
+
+@pytest.mark.parametrize("heading", ["## Step 1.2", "**Tests**", "Example"])
+def test_a_heading_does_not_become_a_file(on: Bench, heading: str) -> None:
+    assert kinds(on.apply(block("", "x\n", heading))) == ["parse"]
+    assert on.files() == {}
+
+
+@pytest.mark.parametrize("path", ["Makefile", "LICENSE", "./Tests", "bin/tool", ".env.example"])
+def test_names_without_a_suffix_can_be_made_all_the_same(on: Bench, path: str) -> None:
+    assert on.apply(block("", "x\n", path)).ok
+    assert on.read(path) == b"x\n"
+
+
+# --- nothing of a response is passed over ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "new.py\n```python\nz = 1\n```\n",
+        "**`new.py`**:\n\n```\nz = 1\n```\n",
+        "b.py:\n```diff\n-x\n+y\n```\n",
+        "b.py\n```python\n",
+    ],
+)
+@pytest.mark.parametrize("form", ["block", "patch"])
+def test_a_whole_file_beside_edits_makes_the_response_unclear(on: Bench, beside: str, form: str) -> None:
+    if form == "patch" and not beside.endswith("```\n"):
+        return
+    on.put(a__py="x = 1\n")
+    edit = block("x = 1\n", "x = 2\n", "a.py")
+    text = (edit if form == "block" else patch("*** Update File: a.py\n@@\n-x = 1\n+x = 2\n")) + beside
+    assert kinds(on.apply(text)) == ["", "parse"]
+    assert on.read("a.py") == b"x = 1\n"
+
+
+def test_code_that_is_only_shown_does_no_harm(on: Bench) -> None:
+    on.put(a__py="x = 1\n")
+    shown = "Run this:\n```sh\npytest\n```\nIt printed:\n```\na.py\n1 passed\n```\n"
+    assert on.apply(shown + block("x = 1\n", "x = 2\n", "a.py") + shown).ok
+
+
+def test_calls_without_a_fence_are_told_from_no_edits_at_all() -> None:
+    call = '[{"command": "str_replace", "path": "a.py", "old_str": "x", "new_str": "y"}]'
+    problem = parse(f"Here:\n{call}").problem
+    assert problem is not None
+    assert problem.kind == "parse"
+
+
+# --- indentation ------------------------------------------------------------------------------------
+
+
+def test_context_without_its_sign_is_no_shift_of_the_indentation(on: Bench) -> None:
+    source = "def f():\n    x = 1\n    return x\n"
+    on.put(a__py=source)
+    assert kinds(on.apply(diff("@@ -1,3 +1,4 @@\n    x = 1\n+    y = 2\n    return x\n"))) == ["no_match"]
+    assert on.read("a.py").decode() == source
+
+
+def test_lines_that_stand_at_the_files_indentation_already_are_not_shifted(on: Bench) -> None:
+    on.put(a__py="if a:\n    if b:\n        x = 1\n")
+    assert kinds(on.apply(("a.py", "x = 1", "        x = 2"))) == ["no_match"]
+    assert on.apply(("a.py", "x = 1", "if c:\n    x = 2")).ok
+    assert on.read("a.py") == b"if a:\n    if b:\n        if c:\n            x = 2\n"
+
+
+# --- line ends, marks -------------------------------------------------------------------------------
+
+
+def test_a_byte_order_mark_is_never_doubled(on: Bench) -> None:
+    on.put(a__py=b"\xef\xbb\xbfold\n")
+    assert kinds(on.apply(("a.py", "old", "\ufeffnew"))) == ["encoding"]
+    assert on.read("a.py") == b"\xef\xbb\xbfold\n"
+
+
+def test_a_diff_shows_the_mark_as_a_part_of_the_first_line(on: Bench) -> None:
+    on.put(a__py=b"\xef\xbb\xbfa\nb\n")
+    assert on.apply(diff("@@ -1,2 +1,2 @@\n-\ufeffa\n+\ufeffA\n b\n")).ok
+    assert on.read("a.py") == b"\xef\xbb\xbfA\nb\n"
+    assert on.apply("--- /dev/null\n+++ b/n.py\n@@ -0,0 +1 @@\n+\ufeffx\n").ok
+    assert on.read("n.py") == b"\xef\xbb\xbfx\n"
+    assert on.apply("--- a/a.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-\ufeffA\n-b\n").ok
+
+
+def test_an_end_that_the_file_does_not_have_is_not_taken_from_it(on: Bench) -> None:
+    on.put(a__py="a\nb\n")
+    assert kinds(on.apply(diff("@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n"))) == ["no_match"]
+    assert on.read("a.py") == b"a\nb\n"
+
+
+def test_a_file_keeps_its_line_ends_through_edits_that_leave_none(on: Bench) -> None:
+    on.put(a__py=b"c1\r\nb\r\nd")
+    assert on.apply(("a.py", "b\nd", "b"), ("a.py", "c1\nb", "b"), ("a.py", "b", "x6\nb")).ok
+    assert on.read("a.py") == b"x6\r\nb"
+
+
+# --- moves ------------------------------------------------------------------------------------------
+
+
+def move(source: str, to: str) -> str:
+    return f"*** Update File: {source}\n*** Move to: {to}\n"
+
+
+@pytest.mark.parametrize(
+    ("ops", "wanted"),
+    [
+        (move("a.py", "b.py") + move("b.py", "c.py"), {"c.py": b"a = 1\n"}),
+        (move("a.py", "b.py") + "*** Delete File: b.py\n", {}),
+        (move("a.py", "b.py") + "*** Add File: a.py\n+new\n", {"a.py": b"new\n", "b.py": b"a = 1\n"}),
+        (move("a.py", "b.py") + move("b.py", "a.py") + "*** Add File: d\n+d\n", None),
+        ("*** Add File: n.py\n+n\n" + move("n.py", "m.py"), {"a.py": b"a = 1\n", "m.py": b"n\n"}),
+        ("*** Delete File: a.py\n*** Add File: a.py\n+n\n", {"a.py": b"n\n"}),
+    ],
+)
+def test_moves_follow_each_other(on: Bench, ops: str, wanted: dict[str, bytes] | None) -> None:
+    on.put(a__py="a = 1\n")
+    report = on.apply(patch(ops))
+    assert report.ok is (wanted is not None), report
+    assert on.files() == ({"a.py": b"a = 1\n"} if wanted is None else wanted)
+    if wanted is not None:
+        assert on.journal.undo(report.transaction).conflicts == ()
+        assert on.files() == {"a.py": b"a = 1\n"}
+
+
+def test_a_file_that_was_moved_away_is_not_offered_again(on: Bench) -> None:
+    on.put(a__py="a = 1\n")
+    report = on.apply(patch(move("a.py", "b.py") + "*** Update File: a.py\n@@\n-a = 1\n+a = 2\n"))
+    assert "is moved to `b.py` by an earlier edit" in said(report)
+
+
+def test_a_file_deleted_and_made_anew_has_no_old_encoding(on: Bench) -> None:
+    on.put(a__py="\ufeffold\n".encode("utf-16-le"))
+    assert on.apply(patch("*** Delete File: a.py\n*** Add File: a.py\n+new\n")).ok
+    assert on.read("a.py") == b"new\n"
+
+
+# --- hunks speak of the file as it was ---------------------------------------------------------------
+
+
+def test_a_place_used_up_by_one_hunk_does_not_make_the_next_one_unique(on: Bench) -> None:
+    on.put(a__py="def a():\n    x = 1\n\ndef b():\n    x = 1\n")
+    hunks = "@@ @@\n def a():\n-    x = 1\n+    x = 2\n@@ @@\n-    x = 1\n+    x = 3\n"
+    assert kinds(on.apply(diff(hunks))) == ["", "ambiguous"]
+
+
+def test_hunks_that_touch_or_insert_at_one_place_are_told_apart(on: Bench) -> None:
+    on.put(a__py="a\nb\nc\n")
+    assert on.apply(diff("@@ @@\n-a\n+A\n@@ @@\n-b\n+B\n@@ @@\n c\n+d\n")).ok
+    assert on.read("a.py") == b"A\nB\nc\nd\n"
+    twice = diff("@@ @@\n A\n+x\n@@ @@\n A\n+y\n")
+    assert kinds(on.apply(twice)) == ["", "ambiguous"]
+    assert kinds(on.apply(diff("@@ @@\n A\n+x\n@@ @@\n B\n+y\n c\n"))) == ["", ""]
+
+
+def test_a_hunk_for_what_another_one_writes_is_told_so(on: Bench) -> None:
+    on.put(a__py="a\nb\n")
+    report = on.apply(diff("@@ @@\n-a\n+x\n@@ @@\n-x\n+y\n"))
+    assert "stands only in what edit 1" in said(report)
+
+
+def test_two_insertions_at_one_line_have_no_order(on: Bench) -> None:
+    on.put(a__py="a\n")
+    call = {"command": "insert", "path": "a.py", "insert_line": 1, "insert_text": "x\n"}
+    assert kinds(on.apply(json.dumps([call, {**call, "insert_text": "y\n"}]))) == ["", "ambiguous"]
+
+
+# --- anchors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'def f():\n    t = """\nat column 0\n"""\n    return 1\n\n\ndef g():\n    return 1\n',
+        "int f()\n{\n    a();\nout:\n#ifdef X\n    return 1\n}\n\nint g()\n{\n    return 1\n}\n",
+        "def f():\n    try:\n        a()\n# note\n    return 1\n\n\ndef g():\n    return 1\n",
+    ],
+)
+def test_a_block_is_not_cut_short_by_what_stands_at_its_edge(on: Bench, source: str) -> None:
+    on.put(a__py=source)
+    head = source.split("\n", 1)[0]
+    assert on.apply(patch(f"*** Update File: a.py\n@@ {head}\n-    return 1\n+    return 2\n")).ok
+    assert on.read("a.py").decode() == source.replace("return 1", "return 2", 1)
+
+
+def test_decorators_belong_to_what_they_stand_on(on: Bench) -> None:
+    on.put(a__py="@one\ndef a():\n    pass\n\n\n@one\ndef b():\n    pass\n")
+    assert on.apply(patch("*** Update File: a.py\n@@ def b():\n-@one\n+@two\n def b():\n")).ok
+    assert on.read("a.py") == b"@one\ndef a():\n    pass\n\n\n@two\ndef b():\n    pass\n"
+
+
+def test_an_anchor_may_be_a_line_that_another_hunk_changes(on: Bench) -> None:
+    on.put(a__py="def a():\n    x = 1\n    y = 1\n")
+    ops = "@@\n-def a():\n+def aa():\n@@ def a():\n-    y = 1\n+    y = 2\n"
+    assert on.apply(patch(f"*** Update File: a.py\n{ops}")).ok
+    assert on.read("a.py") == b"def aa():\n    x = 1\n    y = 2\n"
+
+
+def test_nothing_is_put_into_an_unfinished_heading(on: Bench) -> None:
+    on.put(a__py="def f(\n    a,\n):\n    pass\n")
+    assert kinds(on.apply(patch("*** Update File: a.py\n@@ def f(\n+    print(a)\n"))) == ["ambiguous"]
+
+
+# --- files that changed -----------------------------------------------------------------------------
+
+
+def test_what_does_not_name_its_place_is_stale_in_a_changed_file(on: Bench) -> None:
+    on.put(a__py="x = 1\nx = 1\n")
+    old = {"a.py": "0" * 64}
+    every = {"command": "str_replace", "path": "a.py", "old_str": "x", "new_str": "y", "replace_all": True}
+    assert kinds(on.apply(json.dumps([every]), expected_sha256=old)) == ["stale"]
+    end = patch("*** Update File: a.py\n@@\n+x = 3\n*** End of File\n")
+    assert kinds(on.apply(end, expected_sha256=old)) == ["stale"]
+
+
+@pytest.mark.parametrize("becomes", ["link", "folder", "link out", "folder of it a file"])
+def test_a_path_that_becomes_another_thing_before_the_commit_is_stale(on: Bench, tmp_path: Path, becomes: str) -> None:
+    (on.root / "d").mkdir()
+    on.put(o__py="x = 1\n")
+    (on.root / "d/a.py").write_text("x = 1\n")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/a.py").write_text("x = 1\n")
+    planned = on.plan(("d/a.py", "x = 1", "x = 2"), ("d/new.py", "", "y"))
+    (on.root / "d/a.py").unlink()
+    match becomes:
+        case "link":
+            (on.root / "d/a.py").symlink_to("../o.py")
+        case "folder":
+            (on.root / "d/a.py").mkdir()
+        case "link out":
+            (on.root / "d").rmdir()
+            (on.root / "d").symlink_to(tmp_path / "out")
+        case _:
+            (on.root / "d").rmdir()
+            (on.root / "d").write_text("file")
+    report = on.commit(planned)
+    assert "stale" in kinds(report)
+    assert on.read("o.py") == b"x = 1\n"
+    assert (tmp_path / "out/a.py").read_text() == "x = 1\n"
+    assert not (tmp_path / "out/new.py").exists()
+
+
+# --- messages ---------------------------------------------------------------------------------------
+
+
+def test_a_common_line_elsewhere_does_not_make_a_typo_applied(on: Bench) -> None:
+    on.put(a__py="def f():\n    return x\n\n\ndef g():\n    return None\n")
+    report = on.apply(("a.py", "    retrun x", "    return None"))
+    assert kinds(report) == ["no_match"]
+    assert report.edits[0].error is not None
+    assert report.edits[0].error.closest is not None
+
+
+def test_blanks_at_a_lines_end_are_called_that(on: Bench) -> None:
+    on.put(a__py="x = 1  \ny = 2\n")
+    assert "blanks at the end of the line differ" in said(on.apply(("a.py", "x = 1", "x = 2"), strict=True))
+
+
+# --- cost -------------------------------------------------------------------------------------------
+
+
+def steps(work: Callable[[], object]) -> int:
+    """How many calls `work` makes: a count, not a clock."""
+    count = 0
+
+    def hook(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    sys.setprofile(hook)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def every(old: str, new: str) -> str:
+    call = {"command": "str_replace", "path": "a.py", "old_str": old, "new_str": new, "replace_all": True}
+    return json.dumps([call])
+
+
+def test_many_places_and_many_changed_lines_cost_in_proportion(on: Bench) -> None:
+    def replacing(n: int) -> int:
+        on.put(a__py="x = old\n" * n)
+        return steps(lambda: on.plan(every("old", "new")))
+
+    def rewriting(n: int) -> int:
+        rows = [f"line {k}" for k in range(n)]
+        on.put(a__py="\n".join(rows) + "\n")
+        new = "\n".join(row if k % 2 else row.upper() for k, row in enumerate(rows))
+        return steps(lambda: on.plan(("a.py", "\n".join(rows), new)))
+
+    for work in (replacing, rewriting):
+        assert work(4_000) < 8 * 1.5 * work(500)
+
+
+def test_an_outcome_too_large_is_refused_before_it_is_made(on: Bench) -> None:
+    on.put(a__py="- " * 8000)
+    assert kinds(on.apply(every("-", "y" * 160_000))) == ["too_large"]
+
+
+def test_a_byte_order_mark_before_a_response_is_none_of_it(on: Bench) -> None:
+    on.put(a__py="x = 1\n")
+    for text in (block("x = 1\n", "x = 2\n", "a.py"), diff("@@ @@\n-x = 1\n+x = 2\n")):
+        assert on.plan("\ufeff" + text).report.ok
