@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ settings.register_profile("regreen", database=None, deadline=None)
 settings.load_profile("regreen")
 _HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="regreen-hypothesis-")
 configuration.set_hypothesis_home_dir(_HYPOTHESIS_HOME.name)
+
+if hasattr(signal, "SIGHUP"):  # under nohup it is ignored, and would be by every process that a test starts
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_unconfigure() -> None:
