@@ -31,8 +31,7 @@ _PATTERN = re.compile("|".join(f"(?P<k{i}>{body})" for i, (_, body) in enumerate
 _SECRET_NAME = re.compile(r"(?i)(key|token|secret|passw|credential)")
 _MIN_KNOWN = 8
 
-
-MASK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
+MASK = re.compile(rf"\[redacted:(?:known|url-password|{'|'.join(kind for kind, _ in _FORMATS)})\]")
 """What stands in a masked text in the place of a secret."""
 
 

@@ -47,18 +47,55 @@ def patch(body: str) -> str:
 @pytest.mark.parametrize(
     "between",
     [
-        "### src/b.py\n\nBump the version:\n\n",
         "Now in src/b.py we change the version.\nIt becomes 2:\n",
-        "In the `Makefile`:\n",
-        "Then `b.py`, which is easy.\nHere it is:\n",
+        "In the `Makefile`, too:\n",
+        "And the Makefile:\n",
+        "Then `styles.scss`, which is easy.\nHere it is:\n",
+        "Now go.mod, likewise:\n",
+        "As in b.py:\n",
     ],
 )
 def test_a_file_named_anywhere_between_two_blocks_is_not_passed_over(on: Bench, between: str) -> None:
-    on.put(a__py="VERSION = 1\nx = 1\n")
+    on.put(
+        a__py="VERSION = 1\nx = 1\n", Makefile="VERSION = 1\n", styles__scss="VERSION = 1\n", go__mod="VERSION = 1\n"
+    )
+    (on.root / "src").mkdir()
+    (on.root / "src/b.py").write_text("VERSION = 1\n")
+    before = on.files()
     report = on.apply(block("x = 1\n", "x = 2\n", "a.py") + between + block("VERSION = 1\n", "VERSION = 2\n"))
     assert kinds(report) == ["", "parse"]
     assert "not clear which file" in said(report)
-    assert on.read("a.py") == b"VERSION = 1\nx = 1\n"
+    assert on.files() == before
+
+
+def test_a_heading_holds_over_a_sentence_below_it(on: Bench) -> None:
+    on.put(a__py="VERSION = 1\nx = 1\n", b__py="VERSION = 1\n")
+    text = block("x = 1\n", "x = 2\n", "a.py") + "\n### `b.py`\n\nBump the version:\n\n"
+    assert on.apply(text + block("VERSION = 1\n", "VERSION = 2\n")).ok
+    assert on.files() == {"a.py": b"VERSION = 1\nx = 2\n", "b.py": b"VERSION = 2\n"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["**File:** `a.py`", "`a.py` (modified)", "Modified `a.py`:", "Changes to `a.py`:", "### Changes in `a.py`",
+     "File 1: `a.py`", "Step 2: `a.py`", "**In `a.py`:**", "## a.py\n\nThe fix:"],
+)  # fmt: skip
+def test_usual_ways_to_name_the_file_are_understood(on: Bench, line: str) -> None:
+    on.put(a__py="x = 1\n")
+    assert on.apply(f"{line}\n{block('x = 1' + chr(10), 'x = 2' + chr(10))}").ok, line
+
+
+def test_two_names_of_one_block_clash(on: Bench) -> None:
+    on.put(a__py="x = 1\n", b__py="x = 1\n")
+    text = "a.py\n```python b.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n```\n"
+    assert kinds(on.apply(text)) == ["parse"]
+
+
+@pytest.mark.parametrize("beside", ["Node.js and Vue.js differ here:\n", "See //docs.python.org/3/index.html:\n"])
+def test_names_of_no_file_are_no_mentions(on: Bench, beside: str) -> None:
+    on.put(a__py="VERSION = 1\nx = 1\n")
+    text = block("x = 1\n", "x = 2\n", "a.py") + beside + block("VERSION = 1\n", "VERSION = 2\n")
+    assert on.apply(text).ok
 
 
 def test_prose_that_names_no_other_file_leaves_the_path_as_it_is(on: Bench) -> None:
@@ -67,7 +104,9 @@ def test_prose_that_names_no_other_file_leaves_the_path_as_it_is(on: Bench) -> N
     assert on.apply(block("x = 1\n", "x = 2\n", "a.py") + between + block("VERSION = 1\n", "VERSION = 2\n")).ok
 
 
-@pytest.mark.parametrize("heading", ["## Step 1.2", "**Tests**", "Example"])
+@pytest.mark.parametrize(
+    "heading", ["## Step 1.2", "**Tests**", "Example", "Creating src/new.py", "v1.2", "path=src/new.py", "+++ b/new.py"]
+)
 def test_a_heading_does_not_become_a_file(on: Bench, heading: str) -> None:
     assert kinds(on.apply(block("", "x\n", heading))) == ["parse"]
     assert on.files() == {}
@@ -88,6 +127,8 @@ def test_names_without_a_suffix_can_be_made_all_the_same(on: Bench, path: str) -
         "new.py\n```python\nz = 1\n```\n",
         "**`new.py`**:\n\n```\nz = 1\n```\n",
         "b.py:\n```diff\n-x\n+y\n```\n",
+        "And this:\n```python new.py\nz = 1\n```\n",
+        "And this:\n```python\n# new.py\nz = 1\n```\n",
         "b.py\n```python\n",
     ],
 )
@@ -103,6 +144,9 @@ def test_a_whole_file_beside_edits_makes_the_response_unclear(on: Bench, beside:
 
 
 def test_code_that_is_only_shown_does_no_harm(on: Bench) -> None:
+    on.put(a__py="x = 1\n")
+    quoted = "In `a.py`:\n```python\nx = 1\n# ...\n```\n"
+    assert on.apply(quoted + block("x = 1\n", "x = 3\n", "a.py")).ok
     on.put(a__py="x = 1\n")
     shown = "Run this:\n```sh\npytest\n```\nIt printed:\n```\na.py\n1 passed\n```\n"
     assert on.apply(shown + block("x = 1\n", "x = 2\n", "a.py") + shown).ok
@@ -244,10 +288,38 @@ def test_two_insertions_at_one_line_have_no_order(on: Bench) -> None:
     ],
 )
 def test_a_block_is_not_cut_short_by_what_stands_at_its_edge(on: Bench, source: str) -> None:
-    on.put(a__py=source)
+    name = "a.c" if source.startswith("int") else "a.py"
+    on.put(**{name: source})
     head = source.split("\n", 1)[0]
-    assert on.apply(patch(f"*** Update File: a.py\n@@ {head}\n-    return 1\n+    return 2\n")).ok
-    assert on.read("a.py").decode() == source.replace("return 1", "return 2", 1)
+    assert on.apply(patch(f"*** Update File: {name}\n@@ {head}\n-    return 1\n+    return 2\n")).ok
+    assert on.read(name).decode() == source.replace("return 1", "return 2", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "head", "line"),
+    [
+        ("a.yml", "build:\n  run: a\ntest:\n  run: b\n", "build:", "  run: b"),
+        ("Makefile", "test:\n\ta\nlint:\n\tb\n", "test:", "\tb"),
+        ("a.py", "class A:\n    x = 1\n\ntry:\n    y = 1\nfinally:\n    pass\n", "class A:", "    y = 1"),
+        ("a.js", "class A {\n  get(k) {\n    a()\n  }\n  #evict(k) {\n    b()\n  }\n}\n", "get(k) {", "    b()"),
+        ("a.js", "class A {\n  get(k) {\n    a()\n  }\n  *all() {\n    b()\n  }\n}\n", "get(k) {", "    b()"),
+        ("a.py", "def a(): return 1\ndef b():\n    return 2\n", "def a(): return 1", "    return 2"),
+        ("a.toml", "[a]\nx = 1\n[b]\ny = 2\n", "[a]", "y = 2"),
+        ("a.md", "## Install\none\n## Use\ntwo\n", "## Install", "two"),
+    ],
+)
+def test_an_anchor_does_not_reach_into_what_it_does_not_head(
+    on: Bench, name: str, source: str, head: str, line: str
+) -> None:
+    on.put(**{name.replace(".", "__"): source})
+    assert kinds(on.apply(patch(f"*** Update File: {name}\n@@ {head}\n-{line}\n+new\n"))) == ["no_match"]
+
+
+def test_an_anchor_may_be_the_beginning_of_its_line(on: Bench) -> None:
+    on.put(a__py="class Base:\n    x = 1\n\n\nclass Bases(Base):\n    x = 2\n")
+    assert on.apply(patch("*** Update File: a.py\n@@ class Bases\n-    x = 2\n+    x = 3\n")).ok
+    assert on.apply(patch("*** Update File: a.py\n@@ class Base\n-    x = 1\n+    x = 4\n")).ok
+    assert on.read("a.py") == b"class Base:\n    x = 4\n\n\nclass Bases(Base):\n    x = 3\n"
 
 
 def test_decorators_belong_to_what_they_stand_on(on: Bench) -> None:
@@ -263,9 +335,19 @@ def test_an_anchor_may_be_a_line_that_another_hunk_changes(on: Bench) -> None:
     assert on.read("a.py") == b"def aa():\n    x = 1\n    y = 2\n"
 
 
-def test_nothing_is_put_into_an_unfinished_heading(on: Bench) -> None:
-    on.put(a__py="def f(\n    a,\n):\n    pass\n")
-    assert kinds(on.apply(patch("*** Update File: a.py\n@@ def f(\n+    print(a)\n"))) == ["ambiguous"]
+@pytest.mark.parametrize(
+    ("source", "head"),
+    [
+        ("def f(\n    a,\n):\n    pass\n", "def f("),
+        ("int f(int a)\n{\n    return a;\n}\n", "int f(int a)"),
+        ("@one\ndef f():\n    pass\n", "@one"),
+        ("if a and \\\n        b:\n    pass\n", "if a and \\"),
+        ("const a = b +\n    c\n", "const a = b +"),
+    ],
+)
+def test_nothing_is_put_into_an_unfinished_heading(on: Bench, source: str, head: str) -> None:
+    on.put(a__py=source)
+    assert kinds(on.apply(patch(f"*** Update File: a.py\n@@ {head}\n+    new\n"))) == ["ambiguous"]
 
 
 # --- files that changed -----------------------------------------------------------------------------
@@ -371,3 +453,50 @@ def test_a_byte_order_mark_before_a_response_is_none_of_it(on: Bench) -> None:
     on.put(a__py="x = 1\n")
     for text in (block("x = 1\n", "x = 2\n", "a.py"), diff("@@ @@\n-x = 1\n+x = 2\n")):
         assert on.plan("\ufeff" + text).report.ok
+
+
+# --- second thoughts --------------------------------------------------------------------------------
+
+
+def test_what_diff_writes_for_files_on_one_side_only_makes_or_deletes_them(on: Bench) -> None:
+    on.put(a__py="x = 1\n")
+    gone = (
+        "--- a/a.py\t2024-01-02 10:00:00.000000000 +0000\n+++ b/a.py\t1970-01-01 00:00:00.000000000 +0000\n"
+        "@@ -1 +0,0 @@\n-x = 1\n"
+    )
+    come = (
+        "--- a/b.py\t1970-01-01 01:00:00.000000000 +0100\n+++ b/b.py\t2024-01-02 10:00:00.000000000 +0000\n"
+        "@@ -0,0 +1 @@\n+y = 1\n"
+    )
+    plain = "--- a/c.py\n+++ b/c.py\n@@ -0,0 +1 @@\n+z = 1\n"
+    assert on.apply(gone + come + plain).ok
+    assert on.files() == {"b.py": b"y = 1\n", "c.py": b"z = 1\n"}
+    assert kinds(on.apply(plain)) == ["already_applied"] or kinds(on.apply(plain)) == ["ambiguous"]
+
+
+def test_a_line_end_is_taken_from_the_line_right_before(on: Bench) -> None:
+    on.put(a__py=b"a\r\nb\nc")
+    assert on.apply(("a.py", "a\nb\nc", "a\nb\nc\nd")).ok
+    assert on.read("a.py") == b"a\r\nb\nc\nd"
+
+
+def test_two_moves_of_one_path_are_two_moves(on: Bench) -> None:
+    on.put(a__py="a = 1\n")
+    report = on.apply(patch(move("a.py", "b.py") + "*** Add File: a.py\n+new\n" + move("a.py", "d.py")))
+    assert report.ok
+    assert on.files() == {"b.py": b"a = 1\n", "d.py": b"new\n"}
+    assert on.journal.undo(report.transaction).conflicts == ()
+    assert on.files() == {"a.py": b"a = 1\n"}
+
+
+def test_a_mask_may_be_written_where_no_secret_can_be_lost(on: Bench) -> None:
+    assert on.apply(("new.py", "", "KEY = '[redacted:aws-access-key]'\n")).ok
+    on.put(a__py="x = 1\n")
+    assert on.apply(("a.py", "x = 1", "x = '[redacted:x]'")).ok
+    assert kinds(on.apply(("a.py", "x = '[redacted:x]'", "x = '[redacted:known]'"))) == ["elision"]
+
+
+@pytest.mark.parametrize("line", ["# rest of code truncated", "// ... rest of the code truncated"])
+def test_words_for_leaving_out_are_known(on: Bench, line: str) -> None:
+    on.put(a__py="a\nb\nc\n")
+    assert kinds(on.apply(("a.py", "a\nb\nc", f"a\n{line}"))) == ["elision"]

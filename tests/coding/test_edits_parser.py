@@ -83,8 +83,10 @@ def test_the_next_block_reuses_the_path() -> None:
     assert paths(text) == ["src/a.py", "src/a.py", "src/a.py", "b.py"]
 
 
-def test_a_sentence_that_names_another_file_makes_reuse_unclear() -> None:
-    assert "it is not clear which file" in problem(f"a.py\n{BLOCK}\nThen change src/b.py too:\n```\n{BLOCK}```\n")
+def test_what_stands_between_blocks_is_kept_for_asking_whether_it_names_another_file() -> None:
+    [_, edit] = parse(f"a.py\n{BLOCK}\nThen change src/b.py too:\n```\n{BLOCK}```\n").edits
+    assert isinstance(edit, ReplaceLines)
+    assert "src/b.py" in edit.mentions
     assert paths(f"src/a.py\n{BLOCK}\nThen change a.py again:\n{BLOCK}") == ["src/a.py", "src/a.py"]
 
 

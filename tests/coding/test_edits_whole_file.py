@@ -34,7 +34,6 @@ def test_it_is_read_only_when_named() -> None:
         "```python a.py",
         "```python:a.py",
         '```python title="a.py"',
-        "other.py\n```python a.py",
     ],
 )
 def test_the_path_is_found_above_or_in_the_fence(above: str) -> None:

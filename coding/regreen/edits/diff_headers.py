@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from regreen.edits.diff_paths import Headers, git_names, header_name
+from regreen.edits.diff_paths import NULL, Headers, git_names, header_name
 from regreen.edits.operations import BLANKS
 from regreen.edits.parsed import Unreadable, quoted
 
@@ -27,6 +27,8 @@ _RENAME = re.compile(r"rename (from|to) (.+)$", re.DOTALL)
 _COPY = re.compile(r"copy (?:from|to) \S")
 _BINARY = re.compile(r"(?:GIT binary patch|Binary files? .* (?:differ|has changed))[ \t]*$", re.DOTALL)
 _COMBINED = re.compile(r"diff --(?:cc|combined) \S|@@@+ ")
+_EMPTY_SIDE = re.compile(r"@@ -(0(?:,0)? )?(?:\d+(?:,\d+)? )?\+(0(?:,0)? )?")
+_NEVER = re.compile(r"[ \t](?:1970-01-01|1969-12-31)[ T]\d\d:\d\d")
 _STRAY_MODE = re.compile(r"(?:old|new|new file|deleted file) mode \d{6}[ \t]*$")
 _STRAY_NAME = re.compile(r"--- (?:[abciow12]/\S+|/dev/null|\".*\")(?:[ \t].*)?$", re.DOTALL)
 
@@ -69,8 +71,20 @@ def read_headers(lines: Sequence[str], at: int) -> tuple[Headers, int]:
     if NEW.match(line_at(lines, at)):
         headers.new = header_name(lines[at][4:], at + 1)
         at += 1
+    _take_stamps(headers, lines, at)
     refuse_unsupported(line_at(lines, at), at + 1)
     return headers, at
+
+
+def _take_stamps(headers: Headers, lines: Sequence[str], at: int) -> None:
+    """Take a side that is empty and has the first time there is for missing, as `diff -N` writes it."""
+    sides = _EMPTY_SIDE.match(line_at(lines, at))
+    if sides is None or headers.old is None or headers.new is None or at < 2:
+        return
+    if sides[1] and _NEVER.search(lines[at - 2]):
+        headers.old = NULL
+    elif sides[2] and _NEVER.search(lines[at - 1]):
+        headers.new = NULL
 
 
 def refuse_unsupported(line: str, number: int) -> None:

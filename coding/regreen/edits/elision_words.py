@@ -22,7 +22,7 @@ _KEPT = _words("existing remaining previous original prior unchanged unmodified 
 _EARLIER = _words("previous original prior")
 _OTHER = _words("other others else")
 _SAME = _words("unchanged unmodified untouched same intact as-is no-change")
-_OMITTED = _words("omitted elided snip snipped")
+_OMITTED = _words("omitted elided snip snipped truncated shortened skipped trimmed abbreviated")
 _VERBS = _words(
     "keep keeping kept leave leaving left retain retained preserve preserved insert include paste add put place"
 )

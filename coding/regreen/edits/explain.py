@@ -12,6 +12,7 @@ from regreen.edits.closest import Neighbourhood, Work
 from regreen.edits.clues import clue, clue_of_search, first_difference, shown
 from regreen.edits.ladder import MAX_CANDIDATES, Found
 from regreen.edits.lines import FileLines
+from regreen.edits.parsed import Beside
 from regreen.model import ClosestPlace, EditError, FirstDifference
 
 _MAX_SHOWN_LINES = 30
@@ -58,6 +59,17 @@ def several_pieces(path: str, lines: Sequence[int], *, overlapping: bool) -> Edi
     return EditError("ambiguous", f"`{path}`: old_str stands at {several} places{where}",
                      f"add text around it to both strings until only one place fits, or set replace_all; {WHOLE}",
                      candidates=known)  # fmt: skip
+
+
+def beside(code: Beside) -> EditError:
+    """Code stands beside the edits that may be meant as an edit too."""
+    what = f"a code fence for `{code.path}`, which may be meant as its content" if code.path else (
+        "a code fence with a diff that names no file" if code.lines else
+        "the beginning of a code fence that does not end (has it been cut off?)"
+    )  # fmt: skip
+    return EditError("parse", f"beside its edits the response holds {printable(what)}; it is unclear whether it shall "
+                     "be applied", "send every change as an edit of one format, with its path, and other code without "
+                     "the name of a file above it; then send the whole response again")  # fmt: skip
 
 
 def outsized(path: str, limit: int) -> EditError:

@@ -7,12 +7,13 @@ edits that were read make the response unreadable, so that no part of it is ever
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from regreen.edits.apply_patch import APPLY_PATCH
 from regreen.edits.fences import Fence, fence_of
-from regreen.edits.parsed import EDIT_WAS_HERE, Format, Parsed, response_lines
-from regreen.edits.paths import is_path_line, names_a_file
+from regreen.edits.parsed import EDIT_WAS_HERE, Beside, Format, Parsed, response_lines
+from regreen.edits.paths import names_a_file, path_above
 from regreen.edits.search_replace import SEARCH_REPLACE
 from regreen.edits.str_replace import STR_REPLACE
 from regreen.edits.unified_diff import UNIFIED_DIFF
@@ -27,6 +28,8 @@ FORMATS: dict[str, Format] = {
 _AUTO = "auto"
 _CALL_LIKE = re.compile(r"[{,]\s*\"(?:command|old_str|old_string|edits)\"\s*:")
 _DIFFS = ("diff", "patch", "udiff")
+_COMMENTS = ("#", "//", "--", "/*", "<!--")
+_ASSERTED = ("- ", "+ ", "? ", "  ")  # how a test runner shows two values, rather than lines of a file
 
 
 def known_formats() -> tuple[str, ...]:
@@ -44,8 +47,8 @@ def parse(text: str, format: str = _AUTO) -> Parsed:  # noqa: A002 - the argumen
     parsed = replace(row.parse(text), format=row.name)
     if parsed.problem is not None and parsed.problem.kind != "no_edits":
         return parsed
-    if parsed.edits and row is not WHOLE_FILE and (left := _left_out(parsed.rest)):
-        return replace(parsed, problem=left, problem_at=len(parsed.edits))
+    if parsed.edits and row is not WHOLE_FILE:
+        parsed = replace(parsed, beside=tuple(_beside(parsed.rest)))
     foreign = next((r for r in FORMATS.values() if r is not row and r.marks and r.marks.search(parsed.rest)), None)
     if foreign is not None:
         return replace(parsed, problem=_mixed(row, foreign, bool(parsed.edits)), problem_at=len(parsed.edits))
@@ -80,43 +83,43 @@ def _detected(text: str) -> Format | None:
     return best
 
 
-def _left_out(rest: str) -> EditError | None:
-    """Why what stands outside of the edits may be meant as an edit too: a whole file, or a diff that names no file."""
-    above = ""
+def _beside(rest: str) -> Iterator[Beside]:
+    """Code fences outside of the edits that stand below the name of a file, and diffs that name none."""
+    above: list[str] = []
     opened: Fence | None = None
     body: list[str] = []
     for line in response_lines(rest):
         fence = fence_of(line)
-        if opened is None and fence is None:
-            above = line if line.strip() else above
-        elif opened is None:
+        if opened is None and fence is not None:
             opened, body = fence, []
+            above.append(line)
+        elif opened is None:
+            above.append(line)
         elif fence is None or fence.info or not fence.rivals(opened):
             body.append(line)
         else:
-            what = _meant(above, opened, body)
-            if what:
-                return _unclear(what)
-            opened, above = None, ""
+            yield from _meant(above, opened, body)
+            opened, above = None, []
     if opened is not None and EDIT_WAS_HERE in rest and EDIT_WAS_HERE not in body:
-        return _unclear("the beginning of a code fence that does not end (has it been cut off?)")
-    return None
+        yield Beside("", ())
 
 
-def _meant(above: str, opened: Fence, body: list[str]) -> str:
-    """What a code fence below the line `above` may be meant as; empty for plain code, and where an edit stood in it."""
-    if EDIT_WAS_HERE in body or not any(line.strip() for line in body):
-        return ""
+def _meant(above: list[str], opened: Fence, body: list[str]) -> Iterator[Beside]:
+    """What a code fence below `above` may be meant as; nothing where an edit stood in it."""
+    filled = tuple(line for line in body if line.strip())
+    if EDIT_WAS_HERE in body or not filled:
+        return
     if opened.info.lower() in _DIFFS:
-        return "a code fence with a diff that names no file"
-    named = is_path_line(above) and names_a_file(above.strip(" `*#:"))
-    return f"a code fence below `{above.strip()[:80]}`, which may be meant as a whole file" if named else ""
-
-
-def _unclear(what: str) -> EditError:
-    return EditError("parse", f"beside its edits the response holds {what}; it is unclear whether it shall be applied",
-                     "send every change as an edit of one format, with its path; and other code without a path above "
-                     "it; then send the whole response again")  # fmt: skip
+        if not all(line[:2] in _ASSERTED for line in filled):
+            yield Beside("", filled)
+        return
+    last = EDIT_WAS_HERE in above and len(above) - above[::-1].index(EDIT_WAS_HERE)
+    inside = [filled[0]] if filled[0].lstrip().startswith(_COMMENTS) else []
+    for lines in (above[last or 0 :], inside):
+        path = path_above(lines).path
+        if path and names_a_file(path):
+            yield Beside(path, filled)
+            return
 
 
 def _mixed(row: Format, foreign: Format, has_edits: bool) -> EditError:
@@ -131,7 +134,7 @@ def _nothing(text: str) -> EditError:
     if "\x1b[" in text:
         return EditError("no_edits", "the response holds no edits that can be read, but colour codes of a terminal",
                          "send it without colours (git diff --no-color)")  # fmt: skip
-    if _left_out(text) is not None:
+    if any(code.path for code in _beside(text)):
         return EditError("no_edits", "the response holds no edits, but code below a path", "if that is the whole "
                          f"content of the file, name the format: {WHOLE_FILE.name}; else send blocks")  # fmt: skip
     labels = ", ".join(row.label for row in FORMATS.values() if row.marks is not None)

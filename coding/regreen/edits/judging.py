@@ -46,6 +46,7 @@ from regreen.model import EditError
 from regreen.redact import MASK
 
 _MARK = "\ufeff"
+_MAX_MENTIONS = 200  # words of the text between two blocks
 _EMPTY_SEARCH = "leave SEARCH empty"
 _ADDED = "add it in the form for a new file"
 _CREATE = "use the command `create`"
@@ -91,7 +92,7 @@ class Judge:
 
     def judge(self, target: Target, edit: Operation) -> Effect | EditError:
         """What the edit does to `target` as the edits before it leave it."""
-        verdict = _masked(target, edit) or self._judge(target, edit)
+        verdict = self._other_meant(edit) or _masked(target, edit) or self._judge(target, edit)
         if isinstance(verdict, EditError):
             target.failed.update(_wanted(edit))
             verdict = named(verdict, edit)
@@ -118,10 +119,25 @@ class Judge:
             case MoveFile():
                 return self._move(target, edit)
 
+    def _other_meant(self, edit: Operation) -> EditError | None:
+        """Refuse a block that took its path from the one before, where the text in between names another file."""
+        names = edit.mentions if isinstance(edit, ReplaceLines | FillFile) else ()
+        for name in names[:_MAX_MENTIONS]:
+            if not f"/{edit.path}".endswith(f"/{name}") and self.targets.is_file(name):
+                return EditError(
+                    "parse",
+                    f"it is not clear which file this block is for: the text above mentions `{name}`, the block before "
+                    f"was for `{edit.path}`",
+                    f"put the path alone on the line above each block; {WHOLE}",
+                )
+        return None
+
     def _replace_lines(self, target: Target, edit: ReplaceLines) -> Effect | EditError:
         elided = _elided(target, edit.search, edit.replace)
         if elided is not None:
             return elided
+        if not target.exists and edit.may_create:
+            return NewContent(_text(edit.replace, ended=not edit.open_end))
         if not target.exists:
             return self.targets.missing(target.path, _ADDED if edit.as_on_disk else _EMPTY_SEARCH)
         if not edit.search and not edit.anchors and not len(target.lines):
@@ -261,7 +277,7 @@ def _without_mark(target: Target, edit: ReplaceLines) -> ReplaceLines:
 
 def _masked(target: Target, edit: Operation) -> EditError | None:
     """Refuse to write the mask of a secret, as a reader shows it, in the place of the secret itself."""
-    found = {mask for line in _wanted(edit) for mask in MASK.findall(line)}
+    found = {mask for line in _wanted(edit) for mask in MASK.findall(line)} if target.exists else set[str]()
     new = sorted(found - set(MASK.findall(target.lines.text)) if found else ())
     if not new:
         return None

@@ -264,7 +264,7 @@ class FileLines:
             if last and wants_open and rows.bodies[position]:
                 rows.eols[position] = ""  # an empty line without an end would be no line
             elif not eol:
-                rows.eols[position] = self._eol_at(max(start, end - 2), 0)
+                rows.eols[position] = self._eol_at(max(start, end - 1), 0)
 
     def _put(self, start: int, end: int, rows: Rows, kept: dict[int, int], edit: int) -> None:
         """Write `rows` over the lines from `start` to `end`, run by run between the lines that are kept."""

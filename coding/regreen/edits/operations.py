@@ -5,7 +5,7 @@ Rule: they say what was meant, to the letter, and know nothing of the file. Line
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from regreen.model import Replacement
@@ -20,7 +20,8 @@ class ReplaceLines:
     `anchors` are lines that stand above the place, the outermost first. `at_end` pins the place to the end of the
     file. `open_end` says whether the file's last line shall lack its line end; None leaves that as it is; `was_open`
     says that it lacks it now. `as_on_disk` means: `search` speaks of the file as it was before the whole response, as
-    hunks of a diff do.
+    hunks of a diff do. `may_create`: they are all that a file shall hold, should it not exist. `mentions` are names in
+    the text above an edit whose path was not given again: if one is another file, it is not clear which is meant.
     """
 
     path: str
@@ -31,6 +32,8 @@ class ReplaceLines:
     open_end: bool | None = None
     was_open: bool = False
     as_on_disk: bool = False
+    may_create: bool = field(default=False, compare=False)
+    mentions: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class FillFile:
     path: str
     text: str
     blank: bool = False
+    mentions: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,19 @@ from regreen.model import EditError
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """Code that stands beside the edits below the name of a file (or as a diff without one), and may be meant too."""
+
+    path: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Parsed:
     """`edits` in the order of the response. `rest` is the text outside of them. With a `problem`, none may be applied.
 
     `problem_at` is the number of complete edits before the place that could not be read. `format` is the name of the
-    format that was read.
+    format that was read. `beside` is code that may be meant as an edit, unless the file holds it already.
     """
 
     edits: tuple[Operation, ...] = ()
@@ -26,6 +34,7 @@ class Parsed:
     problem_at: int = 0
     rest: str = ""
     format: str = ""
+    beside: tuple[Beside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

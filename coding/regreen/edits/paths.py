@@ -1,7 +1,7 @@
 """Finding the path that a block is for, in the lines above it. Pure text; whether the path exists is asked later.
 
-Rule: a line is a path only if it is nothing but a path (with the usual decoration). A sentence that mentions one
-is not; where such a sentence stands above a block and names another file, the block is refused, not guessed at.
+Rule: a line is a path only if it is nothing but a path (with the usual decoration and labels). A sentence that mentions
+one is not; what it names is handed on, and where that is another file, the block is refused, not guessed at.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from dataclasses import dataclass
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})(?P<info>[^`]*)$")
 _MAX_LINE = 500  # characters; a longer line is neither a path nor a fence, and costs no pattern matching
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")
-_LABEL = re.compile(r"(?:file ?path|file ?name|file|path|in|edit|update|modify|create|new file)\s*(?::\s*|\s+(?=[`*]))",
+_LABEL_WORD = (
+    r"(?:(?:new |existing )?file ?(?:path|name)?|path|in|edit|update|updated|modify|modified|change|changed|changes"
+    r"|create|created|add|added|fix|step|then|now|and|next|also|to|for|the|\d+[.)]?)"
+)
+_LABEL = re.compile(rf"(?:\*\*|__)?(?:{_LABEL_WORD}\s+){{0,4}}{_LABEL_WORD}\s*(?::\s*(?:\*\*|__)?\s*|\s+(?=[`*]))",
                     re.IGNORECASE)  # fmt: skip
+_REMARK = re.compile(r"\s*[(\[](?:modified|new|new file|updated?|changed|unchanged|edited|added|created|excerpt)[)\]]"
+                     r":?$", re.IGNORECASE)  # fmt: skip
 _COMMENT = re.compile(r"(?:#{1,6}|//|--|;|<!--|/\*)\s*(?P<inner>\S.*?)\s*(?:-->|\*/)?$")
 _PROSE = re.compile(
     r"(?:a|above|add|after|again|also|an|and|apply|as|at|before|below|both|but|change|consider|create|do|done|edit"
@@ -24,8 +30,12 @@ _PROSE = re.compile(
     re.IGNORECASE,
 )
 _SUFFIXES = (
-    "bat|c|cc|cfg|cjs|conf|cpp|cs|css|csv|env|go|h|hpp|html|ini|ipynb|java|js|json|jsonl|jsx|kt|lock|lua|md|mjs|php"
-    "|pl|ps1|py|pyi|rb|rs|rst|scala|sh|sql|swift|toml|ts|tsx|txt|vue|xml|yaml|yml"
+    "asm|awk|bash|bat|bzl|c|cc|cfg|cjs|clj|cljs|cmake|cmd|conf|cpp|cs|csproj|css|csv|cts|cxx|dart|diff|ejs|el|elm|env|erb"
+    "|erl|ex|exs|fish|fs|gitignore|go|gql|gradle|graphql|groovy|h|haml|hbs|hcl|hh|hpp|hrl|hs|htm|html|hxx|in|inc|ini|ipynb"
+    "|j2|java|jinja|jl|js|json|json5|jsonc|jsonl|jsx|kt|kts|less|lisp|lock|lua|m|mak|markdown|md|mdx|mjs|mk|ml|mli|mm|mod"
+    "|mts|nim|nix|patch|php|pl|plist|pm|po|prisma|properties|proto|ps1|pug|py|pyi|pyx|r|rake|rb|rego|rkt|rs|rst|sass|sbt"
+    "|scala|scm|scss|sh|sln|snap|sol|sql|styl|sum|sv|svelte|svg|swift|targets|tcl|template|tex|tf|tfvars|thrift|tmpl|toml"
+    "|ts|tsv|tsx|txt|v|vb|vhd|vim|vue|wat|wgsl|xaml|xml|yaml|yml|zig|zsh"
 )
 _MENTION = re.compile(rf"[\w./\\-]*\w\.(?:{_SUFFIXES})\b(?!\()")
 _ENDS_LIKE_A_FILE = re.compile(r"\.[A-Za-z]\w{0,11}$")
@@ -35,15 +45,21 @@ _KNOWN_NAME = re.compile(
     r"|LICEN[CS]E|README|NOTICE|AUTHORS|CHANGELOG|CHANGES|COPYING|TODO|INSTALL|VERSION|CODEOWNERS|WORKSPACE|BUILD"
 )
 _QUOTED = re.compile(r"`([^`\s]{1,200})`")
+_WORD = re.compile(r"[\w./@+\\-]{1,200}")
+_HEADING = re.compile(r"#{1,6}\s|\*\*|__|`")  # how a line begins that stands above more than the next line
+# what no path of a file that is to be made begins with or holds, but for one in quotes
+_ODD = re.compile(r"[^\w.~/\\@(\[$]|.*(?:\]\(|[= ]|#L\d|[\u200b-\u200f\ufeff])")
 _INFO_KEY = re.compile(r"(?:file|filename|path|title|name)=[\"']?([^\"']+?)[\"']?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class PathAbove:
-    """`path` when one was found; `mentions` are files that the lines above name without being the path line."""
+    """`path` when one was found, `quoted` if it stood in quotes; else what may name files in the lines above."""
 
     path: str = ""
+    quoted: bool = False
     mentions: tuple[str, ...] = ()
+    clash: str = ""  # another path line, in the fence or above it
 
 
 def path_above(lines: Sequence[str]) -> PathAbove:
@@ -52,20 +68,28 @@ def path_above(lines: Sequence[str]) -> PathAbove:
     fence = _fence(lines[end - 1]) if end else None
     if fence is None:
         return _of_lines(lines, end)
+    above = _of_lines(lines, _last_filled(lines, end - 1))
     named = _of_info(fence["info"].strip())
-    if named:
-        return PathAbove(named)
-    return _of_lines(lines, _last_filled(lines, end - 1))
-
-
-def is_path_line(line: str) -> bool:
-    """Whether a line is nothing but a path."""
-    return len(line) <= _MAX_LINE and bool(_bare_path(line.strip()))
+    if not named:
+        return above
+    return PathAbove(named, True, clash=above.path if above.path and not _agree(above.path, named) else "")
 
 
 def names_a_file(path: str) -> bool:
-    """Whether a path says by itself that it is one: by a folder, a suffix, or a name that is known."""
-    return _is_file_like(path) or bool(_KNOWN_NAME.fullmatch(path))
+    """Whether a path says by itself that it is one: by a folder, a suffix that is known, or a name that is."""
+    return "/" in path or "\\" in path or bool(_MENTION.fullmatch(path) or _KNOWN_NAME.fullmatch(path))
+
+
+def is_clear(found: PathAbove) -> bool:
+    """Whether the path leaves no doubt that it is one, so that a file may be made there."""
+    path = found.path
+    return (found.quoted or not _ODD.match(path)) and (
+        names_a_file(path) or path[0] in ".~" or path[1:2] in (":", "\0")
+    )
+
+
+def _agree(one: str, other: str) -> bool:
+    return one == other or f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
 
 
 def _last_filled(lines: Sequence[str], end: int) -> int:
@@ -75,21 +99,29 @@ def _last_filled(lines: Sequence[str], end: int) -> int:
 
 
 def _of_lines(lines: Sequence[str], end: int) -> PathAbove:
-    """The path that line `end` is; else all files that this line and those above it speak of."""
-    path = _bare_path(lines[end - 1].strip()) if end and len(lines[end - 1]) <= _MAX_LINE else ""
-    if path:
-        return PathAbove(path)
-    return PathAbove(mentions=tuple(dict.fromkeys(m for line in lines[:end] for m in _mentions(line[:_MAX_LINE]))))
+    """The path that line `end` is; else the only one that a heading above it is; else what the lines speak of."""
+    found = _path_line(lines[end - 1]) if end else PathAbove()
+    if found.path:
+        return found
+    headed = [(line, _path_line(line)) for line in lines[:end] if not _fence(line)]
+    paths = {above.path: line for line, above in headed if above.path and names_a_file(above.path)}
+    words = tuple(dict.fromkeys(word for line in lines[:end] for word in _words(line[:_MAX_LINE])))
+    if len(paths) == 1:
+        [(path, line)] = paths.items()
+        others = [w for w in words if _MENTION.fullmatch(w) and not _agree(w, path)]
+        if _HEADING.match(line.strip()) and not others:
+            return PathAbove(path, True)
+    return PathAbove(mentions=words, clash=next(iter(paths), ""))
 
 
-def _mentions(line: str) -> list[str]:
-    """The files that a line names: as a path line, by a known suffix, or in backquotes."""
-    if _fence(line):
-        return []
-    bare = _bare_path(line.strip())
-    found = [bare] if bare and names_a_file(bare) else []
-    quoted = [word for word in _QUOTED.findall(line) if _MENTION.fullmatch(word) or _KNOWN_NAME.fullmatch(word)]
-    return [*found, *quoted, *_MENTION.findall(line)]
+def _path_line(line: str) -> PathAbove:
+    return _bare_path(line.strip()) if len(line) <= _MAX_LINE else PathAbove()
+
+
+def _words(line: str) -> list[str]:
+    """What in a line may name a file, if there is one of that name."""
+    words = _WORD.findall(line) if not _fence(line) else []
+    return [word for bare in words if (word := bare.strip(".,").removeprefix("./")) and word.upper() != word.lower()]
 
 
 def _fence(line: str) -> re.Match[str] | None:
@@ -117,21 +149,32 @@ def _is_file_like(word: str) -> bool:
     return "/" in word or "\\" in word or "." in word.strip(".")
 
 
-def _bare_path(text: str) -> str:
-    """`text` without decoration if what remains can only be a path, else empty."""
-    text = _BULLET.sub("", text, count=1)
-    text = _LABEL.sub("", text, count=1).strip()
+def _bare_path(text: str) -> PathAbove:
+    """`text` without decoration if what remains can only be a path."""
+    bullet = _BULLET.match(text)
+    text = _unlabelled(_whole_bold(text[bullet.end() :] if bullet else text))
     comment = _COMMENT.match(text)
     if comment and (_is_file_like(comment["inner"]) or "`" in comment["inner"]):
-        text = _LABEL.sub("", comment["inner"], count=1).strip()
+        text = _unlabelled(_whole_bold(comment["inner"]))
     bare = _undecorated(text)
     quoted = bare != text.rstrip(":")
-    if not bare or any(c in bare for c in '`"<>|*?') or bare.endswith((".", ",", ";", "!")):
-        return ""
+    if not bare or "::" in bare or any(c in bare for c in '`"<>|*?') or bare.endswith((".", ",", ";", "!")):
+        return PathAbove()
     if any(c.isspace() for c in bare):
         plain = _ENDS_LIKE_A_FILE.search(bare) and len(bare.split()) <= 5 and not _PROSE.match(bare)
-        return bare if _is_file_like(bare) and (quoted or plain) else ""
-    return bare if quoted or not text.endswith(":") or _is_file_like(bare) else ""
+        return PathAbove(bare, quoted) if _is_file_like(bare) and (quoted or plain) else PathAbove()
+    return PathAbove(bare, quoted) if quoted or not text.endswith(":") or _is_file_like(bare) else PathAbove()
+
+
+def _unlabelled(text: str) -> str:
+    label = _LABEL.match(text)
+    return _REMARK.sub("", text[label.end() :] if label else text).strip()
+
+
+def _whole_bold(text: str) -> str:
+    """Without bold around a label and a path together."""
+    bold = len(text) > 4 and text[:2] == text[-2:] and text[:2] in ("**", "__") and text.count(text[:2]) == 2
+    return text[2:-2] if bold and "`" in text else text
 
 
 def _undecorated(text: str) -> str:

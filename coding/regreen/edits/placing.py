@@ -86,7 +86,7 @@ def _addition(lines: FileLines, edit: ReplaceLines, named: Scope | None) -> Plac
     """Lines to be added without any line to find: at the end of the file, or right behind the anchor."""
     if edit.at_end:
         placed = _behind(lines, edit.path, len(lines), edit.replace)
-    elif named is not None and not is_unfinished(lines.rows.bodies[named.head]):
+    elif named is not None and not is_unfinished(lines.rows.bodies, named.head):
         placed = _behind(lines, edit.path, named.head + 1, edit.replace)
     else:
         placed = placeless(edit.path)

@@ -36,8 +36,7 @@ class PlannedFile:
     @classmethod
     def of(cls, target: Target, data: bytes | None) -> PlannedFile:
         """What became of a target, whose lines are not changed any more."""
-        source = target.source if target.source is not None and not target.source.exists else None
-        image = source.image if source is not None else target.image
+        image = target.source.image if target.source is not None else target.image
         before = _NOTHING if image.kind == "absent" else target.before
         lines = target.lines
         changed = tuple(lines.blocks)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from regreen.edits.explain import WHOLE, printable
+from regreen.edits.explain import WHOLE, beside, printable
 from regreen.edits.formats import parse, row_of
 from regreen.edits.judging import Deletion, Effect, Judge, Move, NewContent, Placement
 from regreen.edits.lines import MAX_LINES
@@ -54,6 +54,7 @@ class EditPlan:
 
         Raises UsageError for a number that is no hunk of the plan, and for none at all.
         """
+        hunks = set(hunks)
         count = sum(file.hunks or 0 for file in self.report.files)
         wrong = sorted(number for number in hunks if not 1 <= number <= count)
         if wrong or not hunks:
@@ -111,6 +112,9 @@ def plan(
     results = [planner.plan(number, edit) for number, edit in enumerate(parsed.edits)]
     if parsed.problem is not None:
         results.append(EditResult(parsed.problem_at, "", "failed", error=parsed.problem))
+    unclear = next((code for code in parsed.beside if not targets.shows(code)), None)
+    if unclear is not None:
+        results.append(EditResult(len(results), "", "failed", error=beside(unclear)))
     return planner.finish(results)
 
 
@@ -239,7 +243,7 @@ class _Planner:
         files: list[PlannedFile] = []
         for target in self.targets.by_real.values():
             if not target.exists:
-                if not target.created and not target.moved_to:
+                if not target.created and target.moved is None:
                     files.append(PlannedFile.of(target, None))
                 continue
             data = target.encoded()

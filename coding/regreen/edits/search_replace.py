@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_value
 
 from regreen.edits.operations import FillFile, Operation, operation_of
 from regreen.edits.parsed import EDIT_WAS_HERE, Format, Parsed, Unreadable, quoted, response_lines
-from regreen.edits.paths import names_a_file, path_above
+from regreen.edits.paths import is_clear, path_above
 from regreen.model import EditError, Replacement
 
 _HEAD = re.compile(r"(<{7,}) SEARCH[ \t]*$")
@@ -44,6 +45,8 @@ class _Reader:
     edits: list[Operation] = field(default_factory=list[Operation])
     rest: list[str] = field(default_factory=list[str])
     path: str = ""
+    clear: bool = True  # whether it can be nothing but a path
+    mentions: tuple[str, ...] = ()  # names in the text above a block that does not give its path again
 
     def read(self) -> None:
         """Read all blocks. Raises Unreadable at the first place that is not clear."""
@@ -71,21 +74,23 @@ class _Reader:
 
     def _settle_path(self, above: list[str]) -> None:
         found = path_above(above)
-        if found.path:
-            self.path = found.path
+        where = f"line {self.at + 1} of the response"
+        if found.path and not found.clash:
+            self.path, self.clear, self.mentions = found.path, is_clear(found), ()
             return
-        if not self.path:
+        if not self.path and not found.path:
             raise Unreadable(
-                f"the block at line {self.at + 1} of the response has no path", "put the path, and nothing else, "
-                "on the line above `<<<<<<< SEARCH` (or above its code fence); then send the whole response again",
+                f"the block at {where} has no path", "put the path, and nothing else, on the line above "
+                "`<<<<<<< SEARCH` (or above its code fence); then send the whole response again",
             )  # fmt: skip
-        other = next((m for m in found.mentions if not f"/{self.path}".endswith(f"/{m.removeprefix('./')}")), "")
-        if other:
+        used = found.path or self.path
+        if found.clash and not f"/{used}".endswith(f"/{found.clash.removeprefix('./')}"):
             raise Unreadable(
-                f"it is not clear which file the block at line {self.at + 1} of the response is for: the text above "
-                f"mentions `{other}`, the block before was for `{self.path}`",
+                f"it is not clear which file the block at {where} is for: the text above names `{found.clash}` as well "
+                f"as `{used}`",
                 "put the path alone on the line above each block; then send the whole response again",
             )
+        self.mentions = found.mentions
 
     def _block(self, length: int) -> None:
         start = self.at + 1
@@ -93,13 +98,14 @@ class _Reader:
         search = self._until("=" * length, length, start, "SEARCH")
         replace = self._until(">" * length + " REPLACE", length, start, "REPLACE")
         edit = operation_of(Replacement(self.path, _text(search), _text(replace)))
-        if isinstance(edit, FillFile) and not names_a_file(self.path):
+        if isinstance(edit, FillFile) and not self.clear:
             raise Unreadable(
-                f"the block at line {start} of the response would make a file, but `{self.path}` above it may be a "
-                "heading rather than a path",
-                f"if it is a path, write `./{self.path}`; then send the whole response again",
+                f"the block at line {start} of the response would make a file, but it is not clear that "
+                f"`{self.path}` above it is a path",
+                f"if it is one, write it as `./{self.path}` in backquotes, alone on the line; then send the whole "
+                "response again",
             )
-        self.edits.append(edit)
+        self.edits.append(replace_value(edit, mentions=self.mentions))
 
     def _until(self, marker: str, length: int, start: int, part: str) -> list[str]:
         """Content lines up to `marker`, which is consumed."""

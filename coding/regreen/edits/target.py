@@ -15,6 +15,8 @@ from regreen.edits.closest import Neighbourhood
 from regreen.edits.explain import WHOLE, printable
 from regreen.edits.ladder import MAX_CANDIDATES
 from regreen.edits.lines import MAX_LINES, FileLines, Rows
+from regreen.edits.parsed import Beside
+from regreen.edits.paths import names_a_file
 from regreen.edits.placing import Placed
 from regreen.errors import EnvironmentFault, RegreenError
 from regreen.model import EditError, EditErrorKind
@@ -51,7 +53,7 @@ class Target:
     confirmed: bool = False  # whether it was said to be the one that was read, and is
     is_link: bool = False  # whether the path that was named is a link to the file
     source: Target | None = None  # the file that was moved here
-    moved_to: str = ""
+    moved: Target | None = None  # where this file was moved to
     unsure: bool = False  # whether the planned bytes may be read in another way than they were written
     failed: set[str] = field(default_factory=set[str])  # REPLACE lines of edits that did not fit
     _near: Neighbourhood | None = None
@@ -98,6 +100,8 @@ class Target:
 
     def fill(self, text: str) -> None:
         """Take the content of a file that had none. A mark at its beginning is the file's, not the first line's."""
+        if self.moved is not None:
+            self.moved.source = self.moved = None  # what went there is a copy of a file that is here again
         if not self.exists:
             self.text = Text(codecs.BOM_UTF8 if text.startswith(_MARK) else b"", "utf-8", "")
             text = text.removeprefix(_MARK)
@@ -106,8 +110,7 @@ class Target:
     def delete(self) -> None:
         """Be gone; what was moved here is gone as well, and where it came from it was deleted."""
         if self.source is not None:
-            self.source.moved_to = ""
-            self.source = None
+            self.source.moved = self.source = None
         self.lines, self.exists = FileLines.instead_of(self.before, Rows([], [])), False
 
     def move(self, to: Target) -> None:
@@ -116,8 +119,8 @@ class Target:
         to.lines, to.text, to.before, to.exists = self.lines, self.text, self.before, True
         to.unsure = self.unsure
         self.delete()
-        self.moved_to = origin.moved_to = to.path
-        to.source = None if origin.created else origin
+        if not origin.created:
+            origin.moved, to.source = to, origin
 
     def encoded(self) -> bytes | TextProblem:
         """The planned bytes; a problem if reading them back would not give the planned text."""
@@ -195,6 +198,29 @@ class Targets:
             self.notes.append(f"`{clean}` leads to `{real}`: that file is the one to be changed")
         return target
 
+    def is_file(self, name: str) -> bool:
+        """Whether a word of a response names a file that is there: by its path, or by its last part."""
+        try:
+            if self.workspace.image_kind(self.workspace.normalise(name)) == "file":
+                return True
+        except RegreenError:
+            return False
+        if "/" in name or not names_a_file(name):
+            return False
+        return any(path.rpartition("/")[2] == name for path in self._listed())
+
+    def shows(self, code: Beside) -> bool:
+        """Whether code that stands in a response is nothing but lines of the file that it names."""
+        try:
+            image = self.workspace.image(self.workspace.normalise(code.path)) if code.path else None
+        except RegreenError:
+            return False
+        text = Text.decode(image.data) if image is not None and image.kind == "file" else None
+        if not isinstance(text, Text):
+            return False
+        known = {line.strip() for line in text.text.split("\n")}
+        return all(line.strip() in known or line.strip("#/*-. \t…") == "" for line in code.lines)
+
     def below_a_file(self, real: str) -> EditError | None:
         """Why nothing can be created at `real`: a folder on the way is a file, on disk or by an edit of this plan."""
         for folder in _folders(real):
@@ -229,7 +255,7 @@ class Targets:
         """
         gone = self.by_real.get(path)
         if gone is not None and not gone.created:
-            how = f"moved to `{gone.moved_to}`" if gone.moved_to else "deleted"
+            how = f"moved to `{gone.moved.path}`" if gone.moved is not None else "deleted"
             return EditError("file_not_found", f"`{path}` is {how} by an earlier edit of this response",
                              f"name the file where it is then, or put this edit before; {WHOLE}")  # fmt: skip
         similar = self._similar(path)
@@ -242,12 +268,16 @@ class Targets:
         self._asked += 1
         if self._asked > _MAX_ASKED or len(path) > _MAX_PATH:
             return []
+        names = self._listed()
+        base = path.rpartition("/")[2].lower()
+        same = sorted(name for name in names if name.rpartition("/")[2].lower() == base)
+        near = [name for name in names if abs(len(name) - len(path)) <= 3 and name[-2:] == path[-2:]]
+        return list(dict.fromkeys([*same[:3], *get_close_matches(path, near[:_MAX_NEAR], 3, 0.8)]))[:3]
+
+    def _listed(self) -> list[str]:
         if self._names is None:
             self._names = self._list()
-        base = path.rpartition("/")[2].lower()
-        same = sorted(name for name in self._names if name.rpartition("/")[2].lower() == base)
-        near = [name for name in self._names if abs(len(name) - len(path)) <= 3 and name[-2:] == path[-2:]]
-        return list(dict.fromkeys([*same[:3], *get_close_matches(path, near[:_MAX_NEAR], 3, 0.8)]))[:3]
+        return self._names
 
     def _list(self) -> list[str]:
         asked = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -115,7 +115,9 @@ def _operations(section: Section, hunks: Sequence[ReadHunk]) -> Iterator[Operati
     if subject.action == "modify":
         for said, side in zip(section.hunks, sides, strict=True):
             _refuse_line_ends(said)
-            yield _replacement(subject.path, side, said.anchor)
+            made = _replacement(subject.path, side, said.anchor)
+            whole = len(sides) == 1 and not made.search and not made.anchors
+            yield replace(made, may_create=True) if whole else made
         if subject.to and section.complete:
             yield MoveFile(subject.path, subject.to)
     elif section.complete:

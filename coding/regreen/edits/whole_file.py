@@ -19,7 +19,7 @@ from posixpath import normpath
 from regreen.edits.fences import Fence, fence_of
 from regreen.edits.operations import ReplaceFile, is_blank
 from regreen.edits.parsed import Format, Parsed, Unreadable, quoted, response_lines
-from regreen.edits.paths import path_above
+from regreen.edits.paths import is_clear, names_a_file, path_above
 from regreen.model import EditError
 
 _MARKDOWN = re.compile(r"\.(?:md|mdx|mdc|markdown|mkd|qmd|rmd|rst|adoc)$", re.IGNORECASE)
@@ -92,12 +92,19 @@ class _Reader:
     def _path(self, fence: Fence, opened: int) -> str:
         found = path_above([*self.rest[self._gap :], self.lines[opened - 1]])
         if not found.path:
-            said = f" (a sentence above mentions `{found.mentions[0]}`)" if found.mentions else ""
+            named = next((word for word in found.mentions if names_a_file(word)), "")
+            said = f" (the text above mentions `{named}`)" if named else ""
             raise Unreadable(f"the code fence at line {opened} of the response has no path{said}; wanted the path, and "
                              "nothing else, on the line above", f"{_SHAPE}; {_LONGER}")  # fmt: skip
         if self.last is not None and self.last.may_hold(fence, found.path):
             raise Unreadable(f"it is not clear whether the code fence at line {opened} of the response begins the file "
                              f"`{found.path}` or belongs to `{self.last.path}`", _NAMED)  # fmt: skip
+        if found.clash or not is_clear(found):
+            other = f" or `{found.clash}`" if found.clash else ""
+            raise Unreadable(
+                f"it is not clear that the code fence at line {opened} of the response is `{found.path}`{other}",
+                f"write its path alone on the line above, in backquotes; {_SHAPE}",
+            )
         first = self._first.get(normpath(found.path), 0)
         if first:
             raise Unreadable(
