@@ -91,9 +91,16 @@ def test_two_names_of_one_block_clash(on: Bench) -> None:
     assert kinds(on.apply(text)) == ["parse"]
 
 
-@pytest.mark.parametrize("beside", ["Node.js and Vue.js differ here:\n", "See //docs.python.org/3/index.html:\n"])
-def test_names_of_no_file_are_no_mentions(on: Bench, beside: str) -> None:
-    on.put(a__py="VERSION = 1\nx = 1\n")
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "Node.js and Vue.js differ here:\n",
+        "See //docs.python.org/3/index.html:\n",
+        "It fails:\n```\nb.py:3: AssertionError\n```\nso:\n",
+    ],
+)
+def test_names_of_no_file_and_shown_output_are_no_mentions(on: Bench, beside: str) -> None:
+    on.put(a__py="VERSION = 1\nx = 1\n", b__py="VERSION = 1\n")
     text = block("x = 1\n", "x = 2\n", "a.py") + beside + block("VERSION = 1\n", "VERSION = 2\n")
     assert on.apply(text).ok
 
@@ -150,6 +157,12 @@ def test_code_that_is_only_shown_does_no_harm(on: Bench) -> None:
     on.put(a__py="x = 1\n")
     shown = "Run this:\n```sh\npytest\n```\nIt printed:\n```\na.py\n1 passed\n```\n"
     assert on.apply(shown + block("x = 1\n", "x = 2\n", "a.py") + shown).ok
+
+
+def test_a_conflict_beside_a_diff_makes_the_response_unclear(on: Bench) -> None:
+    on.put(a__py="x = 1\n")
+    conflict = "\nb.py\n<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> main\n"
+    assert kinds(on.apply(diff("@@ @@\n-x = 1\n+x = 2\n") + conflict)) == ["", "parse"]
 
 
 def test_calls_without_a_fence_are_told_from_no_edits_at_all() -> None:

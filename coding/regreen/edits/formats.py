@@ -28,6 +28,7 @@ FORMATS: dict[str, Format] = {
 _AUTO = "auto"
 _CALL_LIKE = re.compile(r"[{,]\s*\"(?:command|old_str|old_string|edits)\"\s*:")
 _DIFFS = ("diff", "patch", "udiff")
+_CONFLICT = re.compile(r"^(?:<{7,}|>{7,})(?:[ \t]|\r?$)", re.MULTILINE)
 _COMMENTS = ("#", "//", "--", "/*", "<!--")
 _ASSERTED = ("- ", "+ ", "? ", "  ")  # how a test runner shows two values, rather than lines of a file
 
@@ -50,6 +51,8 @@ def parse(text: str, format: str = _AUTO) -> Parsed:  # noqa: A002 - the argumen
     if parsed.edits and row is not WHOLE_FILE:
         parsed = replace(parsed, beside=tuple(_beside(parsed.rest)))
     foreign = next((r for r in FORMATS.values() if r is not row and r.marks and r.marks.search(parsed.rest)), None)
+    if foreign is None and parsed.edits and _CONFLICT.search(parsed.rest):
+        foreign = SEARCH_REPLACE
     if foreign is not None:
         return replace(parsed, problem=_mixed(row, foreign, bool(parsed.edits)), problem_at=len(parsed.edits))
     if found is None and not parsed.edits:

@@ -103,9 +103,10 @@ def _of_lines(lines: Sequence[str], end: int) -> PathAbove:
     found = _path_line(lines[end - 1]) if end else PathAbove()
     if found.path:
         return found
-    headed = [(line, _path_line(line)) for line in lines[:end] if not _fence(line)]
+    prose = _prose(lines[:end])
+    headed = [(line, _path_line(line)) for line in prose]
     paths = {above.path: line for line, above in headed if above.path and names_a_file(above.path)}
-    words = tuple(dict.fromkeys(word for line in lines[:end] for word in _words(line[:_MAX_LINE])))
+    words = tuple(dict.fromkeys(word for line in prose for word in _words(line[:_MAX_LINE])))
     if len(paths) == 1:
         [(path, line)] = paths.items()
         others = [w for w in words if _MENTION.fullmatch(w) and not _agree(w, path)]
@@ -114,13 +115,33 @@ def _of_lines(lines: Sequence[str], end: int) -> PathAbove:
     return PathAbove(mentions=words, clash=next(iter(paths), ""))
 
 
+def _prose(lines: Sequence[str]) -> list[str]:
+    """The lines outside of code fences, which show output and other code; those behind one that is open count.
+
+    The first fence may be the end of the one in which the block before stood.
+    """
+    fences = [number for number, line in enumerate(lines) if _fence(line)]
+    if len(fences) % 2 and not any(line.strip() for line in lines[: fences[0]]):
+        lines = lines[fences[0] + 1 :]
+    prose: list[str] = []
+    shown: list[str] = []
+    mark = ""
+    for line in lines:
+        fence = _fence(line)
+        if fence is not None and (not mark or fence[1].startswith(mark)):
+            mark, shown = ("" if mark else fence[1]), []
+        else:
+            (shown if mark else prose).append(line)
+    return [*prose, *shown]
+
+
 def _path_line(line: str) -> PathAbove:
     return _bare_path(line.strip()) if len(line) <= _MAX_LINE else PathAbove()
 
 
 def _words(line: str) -> list[str]:
     """What in a line may name a file, if there is one of that name."""
-    words = _WORD.findall(line) if not _fence(line) else []
+    words = _WORD.findall(line)
     return [word for bare in words if (word := bare.strip(".,").removeprefix("./")) and word.upper() != word.lower()]
 
 
