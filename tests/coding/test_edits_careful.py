@@ -513,3 +513,11 @@ def test_a_mask_may_be_written_where_no_secret_can_be_lost(on: Bench) -> None:
 def test_words_for_leaving_out_are_known(on: Bench, line: str) -> None:
     on.put(a__py="a\nb\nc\n")
     assert kinds(on.apply(("a.py", "a\nb\nc", f"a\n{line}"))) == ["elision"]
+
+
+@pytest.mark.parametrize(("before", "after"), [(b"", b"a\r\nb\r\n"), (b"x", b"a\r\nb\r\n")])
+def test_a_diff_says_the_line_ends_of_a_file_that_has_none(on: Bench, before: bytes, after: bytes) -> None:
+    on.put(a__py=before)
+    gone = "-x\n\\ No newline at end of file\n" if before else ""
+    assert on.apply(diff(f"@@ -{len(before)},{len(before)} +1,2 @@\n{gone}+a\r\n+b\r\n")).ok
+    assert on.read("a.py") == after

@@ -137,11 +137,12 @@ class Judge:
         if elided is not None:
             return elided
         if not target.exists and edit.may_create:
-            return NewContent(_text(edit.replace, ended=not edit.open_end))
+            return NewContent(_text(edit))
         if not target.exists:
             return self.targets.missing(target.path, _ADDED if edit.as_on_disk else _EMPTY_SEARCH)
         if not edit.search and not edit.anchors and not len(target.lines):
-            return NewContent(_text(edit.replace, ended=not edit.open_end))
+            return NewContent(_text(edit))
+        target.lines.eol = target.lines.eol or edit.eol
         if target.created and target.source is None:
             edit = replace(edit, as_on_disk=False)
         edit = _without_mark(target, replace(edit, path=target.path))
@@ -342,8 +343,10 @@ def _empty_search(target: Target, what: str, name: str) -> EditError:
                      f"into both sides; {WHOLE}")  # fmt: skip
 
 
-def _text(lines: Sequence[str], *, ended: bool) -> str:
-    return "\n".join(lines) + ("\n" if ended and lines else "")
+def _text(edit: ReplaceLines) -> str:
+    """The lines of REPLACE as all that a file holds."""
+    lines = edit.replace
+    return edit.eol.join(lines) + (edit.eol if lines and not edit.open_end else "")
 
 
 def _wanted(edit: Operation) -> tuple[str, ...]:

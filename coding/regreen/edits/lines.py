@@ -126,7 +126,7 @@ class FileLines:
         self.rows = rows
         self.blocks: list[Block] = []
         self.block_ends: dict[int, int] = {}  # of headings that were asked for; forgotten with every change
-        self._eol = next((eol for eol in rows.eols[:1] if eol), "\n")
+        self.eol = next((eol for eol in rows.eols[:1] if eol), "")  # of the first line; "" = not known
         self._text = text if text and "\r" not in text else None  # None = to be made
         self._indexes: dict[Key, _Index] = {}
         self._compared = 0
@@ -136,7 +136,7 @@ class FileLines:
         """The lines of a file all of whose old lines were replaced."""
         lines = cls(rows)
         lines.blocks = [Block(0, len(old), 0, len(rows))]
-        lines._eol = next((eol for eol in [*rows.eols[:1], *old.eols[:1]] if eol), "\n")
+        lines.eol = next((eol for eol in [*rows.eols[:1], *old.eols[:1]] if eol), "")
         return lines
 
     def __len__(self) -> int:
@@ -254,7 +254,7 @@ class FileLines:
         wanted = [position] if position < limit else []
         around = [*wanted, position - 1, position - 2, position]
         ends = (self.rows.eols[i] for i in around if 0 <= i < len(self.rows))
-        return next((eol for eol in ends if eol), self._eol)
+        return next((eol for eol in ends if eol), self.eol or "\n")
 
     def _end(self, rows: Rows, start: int, end: int, wants_open: bool) -> None:
         """Give every line of `rows` its end, except the file's last one where it shall have none."""
@@ -299,7 +299,8 @@ class FileLines:
         for block in self.blocks[last:]:
             block.b1 += grown
             block.b2 += grown
-        self.blocks[first:last] = [Block(a1, a2, b1, b2 + grown, edit)]
+        nothing = a1 == a2 and b1 == b2 + grown  # lines that were put in and taken out again
+        self.blocks[first:last] = [] if nothing else [Block(a1, a2, b1, b2 + grown, edit)]
 
     def _index(self, key: Key) -> _Index:
         if key not in self._indexes:

@@ -21,7 +21,8 @@ class ReplaceLines:
     file. `open_end` says whether the file's last line shall lack its line end; None leaves that as it is; `was_open`
     says that it lacks it now. `as_on_disk` means: `search` speaks of the file as it was before the whole response, as
     hunks of a diff do. `may_create`: they are all that a file shall hold, should it not exist. `mentions` are names in
-    the text above an edit whose path was not given again: if one is another file, it is not clear which is meant.
+    the text above an edit whose path was not given again: if one is another file, it is not clear which is meant. `eol`
+    ends new lines where the file has no line end to go by.
     """
 
     path: str
@@ -34,6 +35,7 @@ class ReplaceLines:
     as_on_disk: bool = False
     may_create: bool = field(default=False, compare=False)
     mentions: tuple[str, ...] = field(default=(), compare=False)
+    eol: str = field(default="\n", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,8 @@ def _operations(section: Section, hunks: Sequence[ReadHunk]) -> Iterator[Operati
         for said, side in zip(section.hunks, sides, strict=True):
             _refuse_line_ends(said)
             made = _replacement(subject.path, side, said.anchor)
+            if not said.crlf and any(row[:1] == "+" and row.endswith("\r") for row in said.raw):
+                made = replace(made, eol="\r\n")
             whole = len(sides) == 1 and not made.search and not made.anchors
             yield replace(made, may_create=True) if whole else made
         if subject.to and section.complete:
