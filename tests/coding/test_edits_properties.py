@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.edits import Bench, bench, tree
+from support.formats import steps
 
 from regreen.edits.align import align
 from regreen.edits.ladder import LEVELS, find
@@ -245,22 +245,6 @@ def test_the_first_level_with_a_place_decides_and_lists_every_place(file: list[s
         for fit in found.fits:
             window = file[fit.start : fit.start + len(fit.search)]
             assert [body.strip() for body in window] == [body.strip() for body in fit.search]
-
-
-def steps(work: Callable[[], object]) -> int:
-    """How many Python-level calls `work` makes: a count, not a clock."""
-    count = 0
-
-    def hook(*_: object) -> None:
-        nonlocal count
-        count += 1
-
-    sys.setprofile(hook)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 HARD: dict[str, Callable[[int], tuple[list[str], list[str]]]] = {

@@ -149,6 +149,25 @@ def test_a_plan_whose_file_changed_meanwhile_is_stale(tmp_path: Path) -> None:
     assert (root / "calc.py").read_text() == "# mine\n"
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_saved_while_somebody_is_asked_is_judged_again_but_not_for_a_named_plan(
+    tmp_path: Path, named: bool
+) -> None:
+    root = red_repo(tmp_path / "r")
+    mine = "# mine\n" + CALC
+
+    def save_and_agree(_: object) -> bool:
+        (root / "calc.py").write_text(mine)
+        return True
+
+    settings = load_settings(dict(os.environ), roots=(root,), mode="ask")
+    with Engine(settings, cwd=root, approve=save_and_agree) as engine:
+        plan = ok(engine, "apply_edits", replacements=RIGHT, dry_run=True)["plan"]
+        done = ok(engine, "apply_edits", replacements=RIGHT, **({"commit": plan} if named else {}))
+    assert done["ok"] is not named
+    assert (root / "calc.py").read_text() == (mine if named else mine.replace(BUG, FIX))
+
+
 def test_a_restore_leaves_what_somebody_changed_since(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:

@@ -157,9 +157,9 @@ class Judge:
         before = target.overtaken(edit.search)
         if before is not None:
             return overtaken(target.path, *before)
-        if self._was_applied(target, edit):
-            at = standing(target.lines, edit)
-            return already_applied(target.path, target.lines.origin_of(at or 0))
+        at = self._applied_at(target, edit)
+        if at is not None:
+            return already_applied(target.path, target.lines.origin_of(at))
         written = find(target.lines, edit.search, (), strict=True) if edit.as_on_disk and target.lines.blocks else None
         if written is not None:
             start = written.fits[0].start
@@ -172,15 +172,16 @@ class Judge:
                 return elsewhere(target.path, origins, wanted)
         return self._nowhere(target, edit.search)
 
-    def _was_applied(self, target: Target, edit: ReplaceLines) -> bool:
-        """Whether REPLACE stands where SEARCH would be looked for: not merely some line like it somewhere."""
+    def _applied_at(self, target: Target, edit: ReplaceLines) -> int | None:
+        """Where REPLACE stands, if SEARCH would be looked for there: not merely some line like it somewhere."""
         at = standing(target.lines, edit)
         if at is None:
-            return False
+            return None
         near = target.near()
         window = near.closest(edit.search, self.work) if near is not None else None
         first = target.lines.origin_of(at) - 1
-        return window is None or first < 0 or (first < window[1] and window[0] < first + len(edit.replace))
+        overlaps = window is None or first < 0 or (first < window[1] and window[0] < first + len(edit.replace))
+        return at if overlaps else None
 
     def _nowhere(self, target: Target, search: tuple[str, ...]) -> EditError:
         waits = any(body in target.failed for body in search if not is_blank(body))

@@ -57,7 +57,7 @@ def apply(session: Session, request: EditRequest, *, commit: str = "", dry_run: 
     if dry_run:
         _remember(session, request, plan)
         return plan.report
-    return _commit(session, request, plan)
+    return _write(session, plan) if commit else _commit(session, request, plan)  # a named plan is never made again
 
 
 def _commit_remembered(session: Session, commit: str, hunks: tuple[int, ...], *, dry_run: bool) -> EditReport:
