@@ -20,6 +20,8 @@ SandboxWish: TypeAlias = Literal["auto", "required", "off"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 SANDBOX_WISHES: tuple[str, ...] = get_args(SandboxWish)
+SANDBOX_LEVELS = ("", "bwrap", "landlock", "seatbelt", "job", "container", "none")
+CONTAINER_ENGINES = ("", "docker", "podman")
 EDIT_FORMATS = ("auto", "search_replace", "unified_diff", "apply_patch", "str_replace", "whole_file")
 
 
@@ -49,15 +51,24 @@ class Settings:
     roots: tuple[Path, ...] = ()
     mode: Mode = "accept-edits"
     sandbox: SandboxWish = "auto"
+    sandbox_level: str = ""  # use exactly this level of isolation; empty = the best there is
+    network: bool = False  # whether tests may reach the network
+    container_engine: str = ""  # docker or podman, for the level `container`
+    container_image: str = ""
     python: str = ""  # interpreter for the project's tests; empty = find one
     strict_edits: bool = False  # edits must match exactly, to the last blank
     limits: Limits = field(default_factory=Limits)
 
 
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
-    "mode": (str,), "sandbox": (str,), "python": (str,), "strict_edits": (bool,),
+    "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
+    "container_image": (str,), "python": (str,), "strict_edits": (bool,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
+_CHOICES = (
+    ("mode", MODES), ("sandbox", SANDBOX_WISHES), ("sandbox_level", SANDBOX_LEVELS),
+    ("container_engine", CONTAINER_ENGINES),
+)  # fmt: skip
 _TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 
 
@@ -79,10 +90,14 @@ def load_settings(
         "mode": mode or environ.get("REGREEN_MODE") or file.get("mode", "accept-edits"),
         "sandbox": sandbox or environ.get("REGREEN_SANDBOX") or file.get("sandbox", "auto"),
         "python": python or environ.get("REGREEN_PYTHON") or file.get("python", ""),
+        "sandbox_level": environ.get("REGREEN_SANDBOX_LEVEL") or file.get("sandbox_level", ""),
+        "container_engine": environ.get("REGREEN_CONTAINER_ENGINE") or file.get("container_engine", ""),
+        "container_image": environ.get("REGREEN_CONTAINER_IMAGE") or file.get("container_image", ""),
     }
-    for name, allowed in (("mode", MODES), ("sandbox", SANDBOX_WISHES)):
+    for name, allowed in _CHOICES:
         if chosen[name] not in allowed:
-            raise ConfigError("config_refused", f"{name} is {chosen[name]!r}", f"use one of: {', '.join(allowed)}")
+            known = ", ".join(a for a in allowed if a)
+            raise ConfigError("config_refused", f"{name} is {chosen[name]!r}", f"use one of: {known}")
     limits = Limits(**{k: file[k] for k in ("max_attempts", "budget_s", "test_timeout_s") if k in file})
     return Settings(
         state_dir=_folder(environ, "REGREEN_STATE_DIR", dirs.user_state_path),
@@ -91,6 +106,10 @@ def load_settings(
         roots=tuple(r.resolve() for r in roots),
         mode=cast("Mode", chosen["mode"]),
         sandbox=cast("SandboxWish", chosen["sandbox"]),
+        sandbox_level=chosen["sandbox_level"],
+        network=_truth("REGREEN_NETWORK", environ, file.get("network", False)),
+        container_engine=chosen["container_engine"],
+        container_image=chosen["container_image"],
         python=chosen["python"],
         strict_edits=_truth("REGREEN_STRICT_EDITS", environ, file.get("strict_edits", False)),
         limits=limits,

@@ -78,6 +78,7 @@ class SuiteReport:
     failures: tuple[Failure, ...]
     groups: tuple[FailureGroup, ...]
     duration_s: float
+    network: str = "open"  # what the tests could reach: isolated, tcp-blocked or open
     message: str = ""  # the diagnosis, where the status needs one (environment, crashed, no_tests, timeout)
     log: str = ""  # path of the complete output, in the state folder
     notes: tuple[str, ...] = ()  # "left processes", "output cut", ...
