@@ -123,14 +123,18 @@ def _tests(settings: Settings, repo: Path | None) -> Iterator[Check]:
 
 
 def _sandbox(settings: Settings, _repo: Path | None) -> Iterator[Check]:
-    from regreen.sandbox import level
+    from dataclasses import replace
 
-    here = level()
-    if here == "none":
+    from regreen.sandbox import isolation
+
+    here = isolation(replace(settings, sandbox="auto") if settings.sandbox == "required" else settings)
+    if here.level == "none":
         need: Level = "fail" if settings.sandbox == "required" else "warn"
-        yield Check("sandbox", need, "tests run without isolation (level none)", "run code that you trust")
+        found = f"tests run without isolation (level none: {here.why})"
+        yield Check("sandbox", need, found, "install bubblewrap, or run only code that you trust")
     else:
-        yield Check("sandbox", "ok", here)
+        weaker = f"; {here.why}" if here.why else ""
+        yield Check("sandbox", "ok", f"{here.level}, network {here.network}{weaker}")
 
 
 def _syntax(_settings: Settings, _repo: Path | None) -> Iterator[Check]:

@@ -26,7 +26,16 @@ from regreen.model.runs import (
     TamperPolicy,
     Tried,
 )
-from regreen.model.suite import CaseOutcome, Counts, Failure, FailureGroup, SuiteReport, SuiteStatus
+from regreen.model.suite import (
+    CaseOutcome,
+    Comparison,
+    Counts,
+    Failure,
+    FailureGroup,
+    SlowTest,
+    SuiteReport,
+    SuiteStatus,
+)
 
 __all__ = [
     "Attempt",
@@ -35,6 +44,7 @@ __all__ = [
     "CaseOutcome",
     "ChangeReport",
     "ClosestPlace",
+    "Comparison",
     "Conflict",
     "Counts",
     "EditError",
@@ -57,6 +67,7 @@ __all__ = [
     "SignatureReport",
     "Skeleton",
     "Skipped",
+    "SlowTest",
     "Snapshot",
     "StopReason",
     "SuiteReport",

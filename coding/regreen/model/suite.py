@@ -54,20 +54,41 @@ class Failure:
     message: str
     excerpt: str
     signature: str
+    note: str = ""  # what else explains it: the sandbox, perhaps
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures that share a signature: one exemplar is shown in full, the others by id."""
+    """Failures that share a signature: one exemplar is shown in full, the others by id. `more`: ids left out."""
 
     signature: str
     message: str
     ids: tuple[str, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed since an earlier run of the same tests: ids. `vanished` are tests that are not there any more."""
+
+    new: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    still: tuple[str, ...] = ()
+    vanished: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlowTest:
+    """How long a test took, in seconds."""
+
+    id: str
+    duration_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteReport:
-    """What one test run said. `outcomes` holds every test that ran, by id, in running order."""
+    """What one test run said. `outcomes` holds every test that ran, by id, in running order; `failures` and `groups`
+    are bounded: what is left out is said in the notes, and the counts are of all."""
 
     status: SuiteStatus
     runner: str
@@ -82,6 +103,9 @@ class SuiteReport:
     message: str = ""  # the diagnosis, where the status needs one (environment, crashed, no_tests, timeout)
     log: str = ""  # path of the complete output, in the state folder
     notes: tuple[str, ...] = ()  # "left processes", "output cut", ...
+    project: str = ""  # the folder of the project that was run, relative to the root; empty is the root
+    since_last: Comparison | None = None  # against the last run of the same tests, where there was one
+    slowest: tuple[SlowTest, ...] = ()
     outcomes: Mapping[str, CaseOutcome] = internal(default_factory=dict[str, "CaseOutcome"])
     durations_s: Mapping[str, float] = internal(default_factory=dict[str, float])
 

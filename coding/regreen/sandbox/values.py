@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regreen.sandbox.isolation import Confinement
+
 HEAD_BYTES = 32 * 1024
+MAX_FILE_BYTES = 1024 * 1024 * 1024  # one file that a child writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Command:
     memory_mib: int = 0
     max_file_bytes: int = 0
     scrap: Path | None = None
+    confinement: Confinement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class Completed:
     cpu_s: float
     output_head: bytes = field(default=b"", repr=False)
     unsupervised: bool = False
+    limit: str = ""  # which limit ended it: memory, processes, cpu or file_size
 
 
 class Cancel:

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
 
-_DEFAULT_RUNNER = "pytest"
 _LONG_S = 3600.0
 _BRIEF_WAIT_S = 5.0  # for another process that is just writing an edit
 
@@ -228,7 +227,7 @@ class Session:
             per_test_timeout_s=per_test_timeout_s,
             last_failed=self.last_failed() if last_failed else (),
             on_written=on_written,
-            runner=_DEFAULT_RUNNER if runner == "auto" else runner,
+            runner=runner,
         )
         if report.outcomes:
             self._last_failed_file.write_text(json.dumps(sorted(report.failing)), "utf-8")

@@ -13,14 +13,25 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from regreen.sandbox import CHANNEL, Cancel, Command, Completed, child_environment, run
+from regreen.sandbox import (
+    CHANNEL,
+    MAX_FILE_BYTES,
+    Cancel,
+    Command,
+    Completed,
+    child_environment,
+    confine,
+    require,
+    run,
+)
 from regreen.testing.channel import Record
 from regreen.testing.interpreter import Interpreter
 from regreen.testing.request import SuiteRequest
 
-MAX_FILE_BYTES = 4 * 1024 * 1024 * 1024
 MAX_DUMP_BYTES = 64 * 1024
+DUMP = "dump.txt"
 _LAUNCH = Path(__file__).with_name("inside") / "launch.py"
 _COLLECT_S = 20.0  # a test file may take this long to import, however short the limit of a test is
 
@@ -28,12 +39,13 @@ _COLLECT_S = 20.0  # a test file may take this long to import, however short the
 @dataclass(frozen=True, slots=True)
 class Part:
     """What came of one process. `overdue` are the tests (or the file in collection) over their own time limit;
-    `stack` is what the process wrote about where it stood when it was stopped."""
+    `stack` is what the process wrote about where it stood when it was stopped; `notes` go into the report."""
 
     record: Record
     completed: Completed
     overdue: tuple[str, ...]
     stack: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +60,19 @@ class Launch:
     skip: tuple[str, ...] = ()
 
 
-def run_part(launch: Launch, request: SuiteRequest, cancel: Cancel, on_change: Callable[[Record], None]) -> Part:
-    """Run one process to its end."""
+OnChange = Callable[[Record], None]
+
+
+class RunPart(Protocol):
+    """Runs one pytest process to its end, calling `on_change` in this thread for what it tells."""
+
+    def __call__(self, launch: Launch, request: SuiteRequest, cancel: Cancel, on_change: OnChange, /) -> Part: ...
+
+
+def run_part(launch: Launch, request: SuiteRequest, cancel: Cancel, on_change: OnChange) -> Part:
+    """Run one process, started cold, to its end."""
     record = Record(secrets.token_hex(16), time.monotonic)
-    limits = _Limits(record, request.per_test_timeout_s)
+    limits = TimeLimits(record, request.per_test_timeout_s)
 
     def heard(data: bytes) -> None:
         record.feed(data)
@@ -63,15 +84,15 @@ def run_part(launch: Launch, request: SuiteRequest, cancel: Cancel, on_change: C
             _command(launch, request, folder),
             cancel=cancel,
             on_channel=heard,
-            first_words=_job(record.nonce, launch, request, folder),
+            first_words=job_line(record.nonce, launch, request, folder),
             watch=limits.next_end,
             dump=True,
         )
-        stack = _read(folder / "dump.txt")
+        stack = read_stack(folder)
     return Part(record, completed, limits.overdue() if completed.timed_out else (), stack)
 
 
-class _Limits:
+class TimeLimits:
     """When the test that runs now must have ended."""
 
     def __init__(self, record: Record, per_test_s: float) -> None:
@@ -97,36 +118,57 @@ class _Limits:
 
 def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
     limits = request.settings.limits
-    temporary = folder / "tmp"
-    temporary.mkdir(mode=0o700)
-    cache = request.store_folder / "pytest-cache"
-    private = ("-o", f"cache_dir={cache}", f"--basetemp={folder / 't'}", "--color=no")
-    env = child_environment(
-        request.settings.environ,
-        {**dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)), **request.environment},
-        root=request.workspace.root,
-        venv=launch.interpreter.venv,
-    )
     return Command(
-        argv=(launch.interpreter.path, str(_LAUNCH), CHANNEL, *private, *launch.arguments),
-        cwd=request.workspace.root,
-        env=env,
+        argv=(launch.interpreter.path, str(_LAUNCH), CHANNEL, *private_arguments(request, folder), *launch.arguments),
+        cwd=request.folder,
+        env=process_environment(launch.interpreter, request, private_tmp(folder)),
         timeout_s=launch.timeout_s,
         output_path=launch.log,
         max_output_bytes=limits.max_output_bytes,
         memory_mib=limits.memory_mib,
         max_file_bytes=MAX_FILE_BYTES,
         scrap=folder,
+        confinement=confine(
+            require(request.settings),
+            request.workspace.root,
+            (folder, request.store_folder / "pytest-cache", request.settings.cache_dir / "bytecode"),
+            network=request.settings.network,
+        ),
     )
 
 
-def _job(nonce: str, launch: Launch, request: SuiteRequest, folder: Path) -> bytes:
+def private_arguments(request: SuiteRequest, folder: Path) -> tuple[str, ...]:
+    """What keeps pytest's own writes out of the project. Words of the caller come later and win."""
+    cache = request.store_folder / "pytest-cache"
+    return ("-o", f"cache_dir={cache}", f"--basetemp={folder / 't'}", "--color=no")
+
+
+def private_tmp(folder: Path) -> Path:
+    """The folder for temporary files inside a private folder, made now."""
+    temporary = folder / "tmp"
+    temporary.mkdir(mode=0o700)
+    return temporary
+
+
+def process_environment(interpreter: Interpreter, request: SuiteRequest, temporary: Path) -> dict[str, str]:
+    """The environment of a pytest process whose temporary files go to `temporary`."""
+    own = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
+    return child_environment(
+        request.settings.environ,
+        {**own, **request.environment},
+        root=request.workspace.root,
+        venv=interpreter.venv,
+    )
+
+
+def job_line(nonce: str, launch: Launch, request: SuiteRequest, folder: Path) -> bytes:
+    """What the inside of a pytest process is told first."""
     job: dict[str, str | bool | Sequence[str]] = {
         "nonce": nonce,
         "root": str(request.workspace.root),
         "pyc": str(folder / "pyc"),
         "warm": str(request.settings.cache_dir / "bytecode"),
-        "dump": str(folder / "dump.txt"),
+        "dump": str(folder / DUMP),
         "only": launch.only,
         "skip": launch.skip,
         "watch": request.on_written is not None,
@@ -135,9 +177,10 @@ def _job(nonce: str, launch: Launch, request: SuiteRequest, folder: Path) -> byt
     return json.dumps(job).encode() + b"\n"
 
 
-def _read(path: Path) -> str:
+def read_stack(folder: Path) -> str:
+    """What a process wrote into its private folder about where it stood."""
     try:
-        with path.open("rb") as file:
+        with (folder / DUMP).open("rb") as file:
             return file.read(MAX_DUMP_BYTES).decode(errors="replace")
     except OSError:
         return ""

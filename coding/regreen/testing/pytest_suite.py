@@ -1,27 +1,29 @@
-"""The pytest runner: one process, or several where a test crashes or hangs and the others are still to be known."""
+"""The pytest runner: one process, or several where a test crashes or hangs and the others are still to be known.
+
+How one process comes about is handed in (`RunPart`): a cold start, or a fork of a warm one. All else is the same.
+"""
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from regreen import commands, sandbox
 from regreen.errors import RegreenError, UsageError
-from regreen.model import CaseOutcome, Counts, Failure, SuiteReport, SuiteStatus
+from regreen.model import Counts, Failure, SuiteReport, SuiteStatus
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.testing.channel import Frame, RawFailure, Record
 from regreen.testing.condense import group, make_failure, neutral
 from regreen.testing.interpreter import Interpreter, NoInterpreter, find_interpreter
-from regreen.testing.pytest_process import Launch, Part, run_part
+from regreen.testing.pytest_process import Launch, Part, RunPart, run_part
 from regreen.testing.request import OnProgress, Progress, SuiteRequest
 from regreen.testing.selection import Selected, find_name, select
-from regreen.testing.verdict import Culprit, Facts, Verdict, decide, ending
+from regreen.testing.tally import Tally, counts
+from regreen.testing.verdict import Facts, Verdict, decide
 
 MAX_CULPRITS = 20
 KEPT_LOGS = 20
@@ -32,91 +34,21 @@ _LAST_FAILED = frozenset({"--lf", "--last-failed"})
 _THOROUGH = ("--maxfail=0", "--continue-on-collection-errors")
 _DEPENDENCY_FOLDERS = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"})
 _LOG_TAIL_BYTES = 16 * 1024
-_STACK_LINE = re.compile(r'^  File "(?P<path>.+)", line (?P<line>\d+) in (?P<name>.+)$')
 
 
-@dataclass
-class Tally:
-    """All processes of one run put together."""
-
-    collected: tuple[str, ...] = ()
-    outcomes: dict[str, CaseOutcome] = field(default_factory=dict[str, CaseOutcome])
-    durations: dict[str, float] = field(default_factory=dict[str, float])
-    failures: dict[str, RawFailure] = field(default_factory=dict[str, RawFailure])
-    kinds: dict[str, str] = field(default_factory=dict[str, str])  # failures that are no exception: collection, ...
-    collection: dict[str, RawFailure] = field(default_factory=dict[str, RawFailure])
-    culprits: dict[str, Culprit] = field(default_factory=dict[str, Culprit])
-    unsupervised: bool = False
-
-    def add(self, part: Part) -> None:
-        record = part.record
-        self.unsupervised = self.unsupervised or part.completed.unsupervised
-        self.collected = self.collected or record.collected or ()
-        self.collection.update(record.collection)
-        for test, outcome in record.outcomes.items():
-            self.outcomes[test] = outcome
-            self.durations[test] = record.durations.get(test, 0.0)
-        self.failures.update(record.failures)
-        for test, raw in (*record.collection.items(), *_of_conftest(record)):
-            self.outcomes[test] = "error"
-            self.failures[test] = raw
-            self.kinds[test] = "collection"
-
-    def blame(self, part: Part, log: str) -> bool:
-        """Make failures of the tests that ended or held up this process. True if there are any."""
-        found = _culprits(part)
-        for test, culprit in found.items():
-            frames = _stack_frames(part.stack if culprit.kind == "timeout" else log)
-            place = part.record.places.get(test) or (test.partition("::")[0], 0)
-            self.outcomes[test] = "failed"
-            message = _BLAME[culprit.kind] + culprit.how
-            self.failures[test] = RawFailure(test, culprit.kind, message, frames, place=place)
-            self.kinds[test] = culprit.kind
-            self.culprits[test] = culprit
-        return bool(found)
-
-
-_BLAME = {"timeout": "did not end in time: ", "crash": "the test process ended here: "}
-
-
-def _of_conftest(record: Record) -> list[tuple[str, RawFailure]]:
-    return [(record.conftest.id, record.conftest)] if record.conftest is not None else []
-
-
-def _culprits(part: Part) -> dict[str, Culprit]:
-    lost = {test: Culprit("crash", said) for test, said in part.record.lost_workers.items()}
-    if part.completed.cancelled or part.record.exit_code is not None:
-        return lost
-    standing = tuple(part.record.running)
-    if not standing and part.record.collecting is not None:
-        standing = (part.record.collecting[0],)
-    if part.completed.timed_out:
-        return {**lost, **dict.fromkeys(part.overdue or standing, Culprit("timeout", "it was stopped"))}
-    return {**lost, **dict.fromkeys(standing, Culprit("crash", ending(part.completed)))}
-
-
-def _stack_frames(text: str) -> tuple[Frame, ...]:
-    """Frames of the current thread from a faulthandler dump, innermost last."""
-    block = text.rpartition("Current thread")[2] if "Current thread" in text else ""
-    frames: list[Frame] = []
-    for line in block.splitlines()[1:]:
-        match = _STACK_LINE.match(line)
-        if match is None:
-            break
-        frames.append(Frame(match["path"], int(match["line"]), match["name"]))
-    return tuple(reversed(frames))
-
-
-def run_pytest(request: SuiteRequest, cancel: Cancel, on_progress: OnProgress | None) -> SuiteReport:
-    """Run the tests of a Python project."""
+def run_pytest(
+    request: SuiteRequest, cancel: Cancel, on_progress: OnProgress | None, *, process: RunPart = run_part
+) -> SuiteReport:
+    """Run the tests of a Python project. `process` runs one pytest process; what it raises is raised here."""
     started = time.monotonic()
-    level = sandbox.require(request.settings.sandbox)
+    isolation = sandbox.require(request.settings)
     request.store_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     arguments = _caller_arguments(request)
-    root = request.workspace.root
-    selected = select(request.selection, root)
+    selected = select(request.selection, request.folder)
     interpreter = request.interpreter or find_interpreter(request.workspace, request.settings, cancel)
-    blank = SuiteReport(SuiteStatus.NO_TESTS, "pytest", (), "", level, Counts(), (), (), 0.0)
+    blank = SuiteReport(
+        SuiteStatus.NO_TESTS, "pytest", (), "", isolation.level, Counts(), (), (), 0.0, isolation.network
+    )
     if isinstance(interpreter, NoInterpreter):
         if cancel.is_set():
             return replace(blank, status=SuiteStatus.CANCELLED, message="the run was cancelled")
@@ -124,7 +56,7 @@ def run_pytest(request: SuiteRequest, cancel: Cancel, on_progress: OnProgress | 
     blank = replace(blank, interpreter=interpreter.path, argv=_shown(interpreter, (*arguments, *request.selection)))
     if selected.unknown:
         return replace(blank, message=f"matches no test: {', '.join(selected.unknown)} (no such file or folder)")
-    run = _Run(request, interpreter, cancel, on_progress, started)
+    run = _Run(request, interpreter, cancel, on_progress, process, started)
     if selected.names:
         found = run.find_names(selected)
         if isinstance(found, Verdict):
@@ -167,12 +99,14 @@ class _Run:
         interpreter: Interpreter,
         cancel: Cancel,
         on_progress: OnProgress | None,
+        process: RunPart,
         started: float,
     ) -> None:
         self._request = request
         self._interpreter = interpreter
         self._cancel = cancel
         self._on_progress = on_progress
+        self._process = process
         self._started = started
         self.log = _new_log(request.store_folder)
         self._redact = Redactor.from_environ(request.settings.environ)
@@ -187,7 +121,8 @@ class _Run:
 
     def find_names(self, selected: Selected) -> Selected | Verdict:
         """The ids of bare names, by collecting everything once; or why there are none."""
-        part = run_part(self._launch(("--collect-only", "-q")), self._request, self._cancel, self._tell_written)
+        launch = self._launch(("--collect-only", "-q"))
+        part = self._process(launch, self._request, self._cancel, self._tell_written)
         ids = part.record.collected
         if ids is None:
             tally = Tally()
@@ -217,7 +152,7 @@ class _Run:
                 self._tell_written(record)
                 teller(record)
 
-            part = run_part(launch, self._request, self._cancel, changed)
+            part = self._process(launch, self._request, self._cancel, changed)
             tally.add(part)
             blamed = tally.blame(part, self._log_tail())
             if not (blamed and self._request.isolate and self._worth_another(tally, selection)):
@@ -284,7 +219,7 @@ class _Run:
             blank,
             status=verdict.status,
             message=verdict.message,
-            counts=_counts(tally.outcomes),
+            counts=counts(tally.outcomes),
             failures=failures,
             groups=group(failures),
             duration_s=round(time.monotonic() - self._started, 3),
@@ -313,7 +248,7 @@ class _Run:
     def _notes(self, facts: Facts, tally: Tally) -> tuple[str, ...]:
         completed = facts.completed
         who = self._interpreter
-        notes = [f"interpreter: {who.source} (Python {who.version}, pytest {who.pytest_version})"]
+        notes = [f"interpreter: {who.source} (Python {who.version}, pytest {who.pytest_version})", *tally.notes]
         if tally.unsupervised:
             notes.append("the supervisor of the tests was killed, by a test perhaps; what could be found of the "
                          "processes that they had started was ended")  # fmt: skip
@@ -351,8 +286,3 @@ class _Teller:
         if now != self._last:
             self._last = now
             self._on_progress(now)
-
-
-def _counts(outcomes: dict[str, CaseOutcome]) -> Counts:
-    c = Counter(outcomes.values())
-    return Counts(c["passed"], c["failed"], c["error"], c["skipped"], c["xfailed"], c["xpassed"], len(outcomes))

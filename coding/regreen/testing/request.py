@@ -39,7 +39,9 @@ class SuiteRequest:
     the others without it. `environment` adds variables for the tests. `on_written` is told, while the tests run, which
     paths below the root the test process itself has made, opened for writing, renamed, removed or otherwise changed:
     each once, relative, at most 5,000. It is called in the thread of the run. What programs write that the tests
-    start is not seen, and of tests spread over processes by pytest-xdist only what its controller writes.
+    start is not seen, and of tests spread over processes by pytest-xdist only what its controller writes. `project` is
+    the folder of the project that the tests belong to, relative to the root ("" is the root): selection and ids are
+    relative to it, files in failures to the root.
     """
 
     workspace: Workspace
@@ -49,11 +51,17 @@ class SuiteRequest:
     selection: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
     last_failed: tuple[str, ...] = ()
+    project: str = ""
     per_test_timeout_s: float = 0.0
     isolate: bool = False
     interpreter: Interpreter | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     on_written: OnWritten | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The project's folder, absolute: where its runner is started."""
+        return self.workspace.root / self.project
 
 
 class Runner(Protocol):
