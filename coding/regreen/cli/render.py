@@ -35,11 +35,14 @@ def failing_tests(failures: Iterable[Data], ids: Iterable[str]) -> Iterator[Line
 
 
 def _test(data: Data) -> Iterator[Line]:
+    """Each failure under a line that an editor's problem matcher reads; the verdict last."""
     counts = data.get("counts", {})
     failures = data.get("failures", [])
     for failure in failures[:_SHOWN_FAILURES]:
         yield from _failure(failure)
-    yield from _more(len(failures), _SHOWN_FAILURES)
+    total = counts.get("failed", 0) + counts.get("errors", 0)
+    yield from _more(max(total, len(failures)), min(len(failures), _SHOWN_FAILURES))
+    yield from _since(data.get("since_last", {}))
     status = data.get("status", "")
     if (message := data.get("message")) and status != "cancelled":  # the last line says that
         yield from split(worded(message), "warn")
@@ -53,14 +56,28 @@ def _test(data: Data) -> Iterator[Line]:
 
 
 def _failure(failure: Data) -> Iterator[Line]:
-    yield Line(f"FAILED {failure['id']}", "bad")
-    yield Line(f"  {failure['file']}:{failure['line']}: {failure['kind']}: {_head(failure['message'])}")
+    place = f"{failure['file']}:{max(1, failure['line'])}:1: " if failure["file"] else ""
+    yield Line(f"{place}error: {failure['kind']}: {_head(failure['message'])} [{failure['id']}]", "bad")
     yield from split(failure.get("excerpt", "").rstrip("\n"), "dim", "    ")
+    yield from split(failure.get("note", ""), "warn", "    ")
     yield Line("")
 
 
+def _since(changed: Data) -> Iterator[Line]:
+    """What is different from the last run of the same tests."""
+    for kind, said in _SINCE.items():
+        ids = changed.get(kind, [])
+        if ids:
+            yield Line(f"{said}: {_names(ids)}", "good" if kind == "fixed" else "warn")
+
+
+_SINCE = {"new": "failing since the last run", "fixed": "fixed since the last run", "vanished": "no longer there"}
+
+
 def _how(data: Data) -> Iterator[Line]:
-    parts = [f"{name} {data[name]}" for name in ("interpreter", "sandbox", "log") if data.get(name)]
+    parts = [
+        f"{name} {data[name]}" for name in ("runner", "interpreter", "sandbox", "network", "log") if data.get(name)
+    ]
     if parts:
         yield Line("; ".join(parts), "dim")
 

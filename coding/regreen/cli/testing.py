@@ -11,7 +11,7 @@ def test(invocation: Invocation) -> Answer:
     """Run the selected tests and wait for their end."""
     repo = invocation.repo()
     invocation.tell_repo(repo)
-    arguments = {"repo": str(repo), "wait_s": 0.5, **invocation.given("last_failed", "timeout_s")}
+    arguments = {"repo": str(repo), "wait_s": 0.5, **invocation.given("last_failed", "timeout_s", "runner", "argv")}
     if invocation.args.selection:
         arguments["selection"] = invocation.inside(repo, invocation.args.selection)
     with opened(invocation, repo) as engine:

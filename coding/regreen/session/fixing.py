@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ from regreen.events import Event, EventKind, EventLog
 from regreen.fix import FixBench, FixRequest, FixRun, Insight, Proposer, Scope, StopRules, drive
 from regreen.fix.scope import matches
 from regreen.jobs import Job
-from regreen.model import Attempt, Proposal, StopReason, SuiteReport, TamperPolicy
+from regreen.model import Attempt, Proposal, StopReason, TamperPolicy
 from regreen.proposers.caller import CallerProposer
 from regreen.proposers.chain import ChainProposer
 from regreen.session.repository import Session
@@ -260,36 +260,3 @@ class _Narrator:
 
 def _tests_text(done: object, total: object) -> str:
     return f"tests: {done} of {total}" if total else "collecting tests"
-
-
-def start_tests(
-    session: Session, selection: Sequence[str], *, argv: Sequence[str], timeout_s: float, last_failed: bool, runner: str
-) -> tuple[Job, Callable[[], SuiteReport | None]]:
-    """Run tests as a job. The second value gives the report once the job is done."""
-    session.allow("run")
-    run_id = new_id("job")
-    job = Job(run_id, "test", session.key, session.store, {"selection": list(selection), "argv": list(argv)})
-    session.jobs.add(job)
-    reports: list[SuiteReport] = []
-
-    def work() -> None:
-        reports.append(
-            session.run_suite(
-                selection,
-                argv=argv,
-                timeout_s=timeout_s,
-                last_failed=last_failed,
-                runner=runner,
-                cancel=job.cancel,
-                log_folder=session.store.run_folder(run_id),
-                on_progress=lambda p: job.set_progress(
-                    f"tests: {p.done} of {p.total}" if p.total else "collecting tests"
-                ),
-            )
-        )
-
-    def view() -> dict[str, Json]:
-        return to_object(reports[0]) if reports else {"status": "running"}
-
-    job.start(work, view)
-    return job, lambda: reports[0] if reports else None

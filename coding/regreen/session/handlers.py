@@ -11,8 +11,9 @@ from regreen.errors import UsageError
 from regreen.jobs import STOP_S, Job
 from regreen.model import Proposal, Replacement
 from regreen.sandbox import Cancel
-from regreen.session.fixing import FixOptions, start_tests
+from regreen.session.fixing import FixOptions
 from regreen.session.repository import Session
+from regreen.session.running import start_tests
 from regreen.wire import Json, to_json, to_object
 
 if TYPE_CHECKING:

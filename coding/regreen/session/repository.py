@@ -35,6 +35,7 @@ from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.session import trust
 from regreen.session.locking import TreeLock, is_alive
+from regreen.session.remembered import Question, TestMemory
 from regreen.session.resolve import work_tree
 from regreen.settings import Settings
 from regreen.store import Store, repo_key
@@ -206,14 +207,17 @@ class Session:
         on_written: Callable[[Sequence[str]], None] | None = None,
         runner: str = "auto",
     ) -> SuiteReport:
-        """Run tests cold and remember which failed. The caller has asked `allow("run")`.
+        """Run tests cold, remember what came of it, and say what changed since the same tests were last run. The
+        caller has asked `allow("run")`.
 
         With `isolate`, the tests after one that crashes or hangs are run in a process of their own. `last_failed`
         runs only the tests that failed in the last run, where there are any. `on_written` hears, while they run,
         which paths the tests write.
         """
-        from regreen.testing import run_suite
+        from regreen.testing import compare, run_suite
 
+        memory = self._memory
+        question = Question(tuple(selection), tuple(argv), runner, last_failed)
         report = run_suite(
             self.workspace,
             self.settings,
@@ -225,13 +229,13 @@ class Session:
             on_progress=on_progress,
             isolate=isolate,
             per_test_timeout_s=per_test_timeout_s,
-            last_failed=self.last_failed() if last_failed else (),
+            last_failed=memory.last_failed() if last_failed else (),
             on_written=on_written,
             runner=runner,
         )
-        if report.outcomes:
-            self._last_failed_file.write_text(json.dumps(sorted(report.failing)), "utf-8")
-        return report
+        before = memory.baseline(question)
+        memory.remember(question, report)
+        return report if before is None else replace(report, since_last=compare(before, report.outcomes))
 
     def fix(self, options: FixOptions | None = None, *, on_progress: Callable[[str], None] | None = None) -> Outcome:
         """Repair failing tests and wait for the end. Raises RegreenError where the run could not be made.
@@ -249,15 +253,12 @@ class Session:
         return fix_job.run.outcome
 
     def last_failed(self) -> tuple[str, ...]:
-        """Ids that failed in the last run; empty where none did, or none is known."""
-        try:
-            return tuple(json.loads(self._last_failed_file.read_text("utf-8")))
-        except (FileNotFoundError, ValueError):
-            return ()
+        """Ids that failed when they were last run; empty where none did, or none is known."""
+        return self._memory.last_failed()
 
     @property
-    def _last_failed_file(self) -> Path:
-        return self.store.run_folder(f"tests-{self.key}") / "last_failed.json"
+    def _memory(self) -> TestMemory:
+        return TestMemory(self.store.run_folder(f"tests-{self.key}"))
 
     # --- rules ---------------------------------------------------------------------------------------
 

@@ -133,11 +133,13 @@ TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="run_tests",
         title="Run tests",
-        description="Run tests (pytest) in the project's interpreter: all, a selection (ids, files, folders), or a "
-                    "whitelisted argv. Failures grouped by cause. Not done after wait_s (30): job_id for job_status.",
-        parameters={"selection": _PATHS, "runner": _choice("auto", "pytest"), "last_failed": {"type": "boolean"},
+        description="Run tests (pytest, unittest, vitest, jest, mocha, node, go, cargo, maven, ...; sandboxed): all, a "
+                    "selection (ids, files, folders, titles), or a whitelisted argv. Failures grouped by cause, and "
+                    "what changed since the last run. Not done after wait_s (30): job_id for job_status.",
+        parameters={"selection": _PATHS, "runner": _string("default: found"), "last_failed": {"type": "boolean"},
                     "timeout_s": _number(1, 3600), "wait_s": _WAIT, "argv": _PATHS},
         outputs={"status": _TEXT, "runner": _TEXT, "argv": _LIST, "interpreter": _TEXT, "sandbox": _TEXT,
+                 "network": _TEXT, "project": _TEXT, "since_last": _OBJECT, "slowest": _LIST,
                  "counts": _OBJECT, "failures": _LIST, "groups": _LIST, "duration_s": {"type": "number"}, "log": _TEXT,
                  "message": _TEXT, "notes": _LIST, "job_id": _TEXT, "state": _TEXT, "progress": _TEXT},
         open_world=True,

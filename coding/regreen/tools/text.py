@@ -12,6 +12,7 @@ Data: TypeAlias = Mapping[str, Any]
 
 _MAX_FAILURES_CHARS = 8_000
 _MAX_EDITS = 20
+_MAX_NAMED = 5
 _MAX_DIFF_CHARS = 12_000
 
 
@@ -116,25 +117,44 @@ def _tests(d: Data) -> str:
     out = [f"{d['status']}: {', '.join(shown) or 'no tests ran'} in {d['duration_s']:.2f} s"]
     if d.get("message"):
         out.append(d["message"])
+    out.append(_since(d.get("since_last", {})))
     out.append(_failures(d["failures"], d["groups"]))
     out.extend(f"note: {n}" for n in d["notes"])
-    out.append(f"{d['runner']}, {d['interpreter'] or 'no interpreter'}, sandbox {d['sandbox']}, log {d['log']}")
+    isolation = f"sandbox {d['sandbox']}, network {d.get('network', 'open')}"
+    out.append(f"{d['runner']}, {d['interpreter'] or 'no interpreter'}, {isolation}, log {d['log']}")
     return "\n".join(line for line in out if line)
+
+
+def _since(changed: Data) -> str:
+    """What is different from the last run of the same tests, ids named where there are few."""
+    parts: list[str] = []
+    for kind in ("new", "fixed", "still", "vanished"):
+        ids = changed.get(kind, [])
+        named = f" ({', '.join(ids)})" if ids and len(ids) <= _MAX_NAMED and kind != "still" else ""
+        if ids:
+            parts.append(f"{len(ids)} {'failing newly' if kind == 'new' else _SINCE[kind]}{named}")
+    return f"since the last run: {', '.join(parts)}" if parts else ""
+
+
+_SINCE = {"fixed": "fixed", "still": "still failing", "vanished": "no longer there"}
 
 
 def _failures(failures: list[Data], groups: list[Data]) -> str:
     by_id = {f["id"]: f for f in failures}
     out: list[str] = []
     size = left = 0
-    for ids in [g["ids"] for g in groups] or [[f["id"]] for f in failures]:
+    for ids, more in [(g["ids"], g.get("more", 0)) for g in groups] or [([f["id"]], 0) for f in failures]:
         first = by_id.get(ids[0])
         if first is None:
             continue
         text = f"--- {first['id']} ({first['file']}:{first['line']}) {first['kind']}\n{first['excerpt'].rstrip()}"
+        if first.get("note"):
+            text += f"\n    {first['note']}"
         if len(ids) > 1:
-            text += f"\n    same cause: {', '.join(ids[1:6])}" + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
+            total = len(ids) + more
+            text += f"\n    same cause: {', '.join(ids[1:6])}" + (f" and {total - 6} more" if total > 6 else "")
         if size and size + len(text) > _MAX_FAILURES_CHARS:
-            left += len(ids)
+            left += len(ids) + more
             continue
         size += len(text)
         out.append(text)

@@ -1,0 +1,96 @@
+"""What is remembered of a repository's test runs: which tests failed, how long each took, and the outcomes of the last
+run of each selection, so that the next one can say what is new.
+
+One JSON file in the state folder. Whatever is odd about it only means that nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from regreen.model import CaseOutcome, SuiteReport, SuiteStatus
+
+MAX_RUNS = 10  # selections that are remembered
+MAX_TESTS = 50_000  # a run with more is not compared
+_TOLD = (SuiteStatus.PASSED, SuiteStatus.FAILED, SuiteStatus.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a run was asked for: runs of equal questions are compared."""
+
+    selection: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    runner: str = ""
+    last_failed: bool = False
+
+    @property
+    def everything(self) -> bool:
+        return not self.selection and not self.argv and not self.last_failed
+
+    def key(self) -> str:
+        return json.dumps([sorted(self.selection), self.argv, self.runner, self.last_failed])
+
+
+class TestMemory:
+    """The memory of one repository, in `folder`."""
+
+    __test__ = False  # no test class, whatever a runner that sees the name may think
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "remembered.json"
+        self._guard = threading.Lock()
+
+    def last_failed(self) -> tuple[str, ...]:
+        """Ids that failed when they were last run; empty where none did, or none is known."""
+        return tuple(map(str, self._load().get("failed", ())))
+
+    def durations_s(self) -> Mapping[str, float]:
+        """Seconds that each test of the last complete run took."""
+        return cast("Mapping[str, float]", self._load().get("durations_s", {}))
+
+    def baseline(self, question: Question) -> Mapping[str, CaseOutcome] | None:
+        """Outcomes of the last run of the same question that told its results; None where there was none."""
+        runs: Mapping[str, Any] = self._load().get("runs", {})
+        found = runs.get(question.key())
+        return cast("Mapping[str, CaseOutcome]", found) if isinstance(found, dict) else None
+
+    def remember(self, question: Question, report: SuiteReport) -> None:
+        """Take over what a run told; a run that told nothing changes nothing."""
+        if not report.outcomes:
+            return
+        with self._guard:
+            data = self._load()
+            data["failed"] = _failed(data.get("failed", ()), question, report)
+            if question.everything:
+                data["durations_s"] = {i: round(s, 4) for i, s in report.durations_s.items()}
+            runs: dict[str, Any] = data.get("runs", {})
+            runs.pop(question.key(), None)
+            if report.status in _TOLD and len(report.outcomes) <= MAX_TESTS:
+                runs[question.key()] = dict(report.outcomes)
+            data["runs"] = dict(list(runs.items())[-MAX_RUNS:])
+            self._save(data)
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self._file.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+
+    def _save(self, data: Mapping[str, Any]) -> None:
+        temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}-{threading.get_ident()}")
+        temporary.write_text(json.dumps(data), "utf-8")
+        temporary.replace(self._file)
+
+
+def _failed(before: Sequence[str], question: Question, report: SuiteReport) -> list[str]:
+    """The failing tests known now: those of this run, and earlier ones that it did not run."""
+    kept = [] if question.everything else [i for i in before if i not in report.outcomes]
+    return sorted({*kept, *report.failing})
