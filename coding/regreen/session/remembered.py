@@ -49,16 +49,15 @@ class TestMemory:
 
     def last_failed(self) -> tuple[str, ...]:
         """Ids that failed when they were last run; empty where none did, or none is known."""
-        return tuple(map(str, self._load().get("failed", ())))
+        return tuple(map(str, self._load()["failed"]))
 
     def durations_s(self) -> Mapping[str, float]:
         """Seconds that each test of the last complete run took."""
-        return cast("Mapping[str, float]", self._load().get("durations_s", {}))
+        return cast("Mapping[str, float]", self._load()["durations_s"])
 
     def baseline(self, question: Question) -> Mapping[str, CaseOutcome] | None:
         """Outcomes of the last run of the same question that told its results; None where there was none."""
-        runs: Mapping[str, Any] = self._load().get("runs", {})
-        found = runs.get(question.key())
+        found = self._load()["runs"].get(question.key())
         return cast("Mapping[str, CaseOutcome]", found) if isinstance(found, dict) else None
 
     def remember(self, question: Question, report: SuiteReport) -> None:
@@ -67,10 +66,10 @@ class TestMemory:
             return
         with self._guard:
             data = self._load()
-            data["failed"] = _failed(data.get("failed", ()), question, report)
+            data["failed"] = _failed(data["failed"], question, report)
             if question.everything:
                 data["durations_s"] = {i: round(s, 4) for i, s in report.durations_s.items()}
-            runs: dict[str, Any] = data.get("runs", {})
+            runs: dict[str, Any] = data["runs"]
             runs.pop(question.key(), None)
             if report.status in _TOLD and len(report.outcomes) <= MAX_TESTS:
                 runs[question.key()] = dict(report.outcomes)
@@ -81,8 +80,10 @@ class TestMemory:
         try:
             data = json.loads(self._file.read_bytes())
         except (OSError, ValueError):
-            return {}
-        return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+            data = None
+        known = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        wanted = {"failed": list, "durations_s": dict, "runs": dict}
+        return {k: known[k] if isinstance(known.get(k), kind) else kind() for k, kind in wanted.items()}
 
     def _save(self, data: Mapping[str, Any]) -> None:
         temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}-{threading.get_ident()}")

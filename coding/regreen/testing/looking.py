@@ -85,7 +85,8 @@ class Look:
                 inside = path.startswith(prefix) or prefix.startswith(f"{path}/")
                 return not inside or path.rpartition("/")[2] in _SKIPPED
 
-            found = (p.removeprefix(prefix) for p in self.workspace.scan(skip=skip) if p.startswith(prefix))
+            listed = self.workspace.scan(skip=skip).items()
+            found = (p.removeprefix(prefix) for p, stat in listed if stat.kind == "file" and p.startswith(prefix))
             self._below = tuple(sorted(found, key=lambda p: (p.count("/"), p))[:MAX_LOOKED])
         return self._below
 

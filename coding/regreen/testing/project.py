@@ -75,7 +75,8 @@ def _path_of(entry: str, workspace: Workspace) -> str:
 
 
 def _choose(workspace: Workspace, rows: Sequence[Row], place: str, looks: dict[str, Look]) -> Project | NoProject:
-    fitting = [r for r in rows if _speaks(r, place)] or list(rows)
+    present = _suffixes(workspace, place)
+    fitting = [r for r in rows if not r.suffixes or not present or present & set(r.suffixes)] or list(rows)
     upward = ["" if str(p) == "." else str(p) for p in (PurePosixPath(place), *PurePosixPath(place).parents)]
     found = [f for folder in dict.fromkeys(upward) for f in _signs(workspace, fitting, folder, looks)]
     if place:
@@ -84,10 +85,13 @@ def _choose(workspace: Workspace, rows: Sequence[Row], place: str, looks: dict[s
     return _best(settled) or _below(workspace, fitting, looks, found)
 
 
-def _speaks(row: Row, place: str) -> bool:
-    """Whether a file of this name can be one of the runner's tests."""
-    suffix = PurePosixPath(place).suffix
-    return not suffix or not row.suffixes or suffix in row.suffixes
+def _suffixes(workspace: Workspace, place: str) -> set[str]:
+    """What the selected files are: only runners of their language come into question. Empty where that says nothing."""
+    if not place:
+        return set()
+    if not Look(workspace).folder_exists(place):
+        return {PurePosixPath(place).suffix} - {""}
+    return {PurePosixPath(p).suffix for p in Look(workspace, place).below()} - {""}
 
 
 def _signs(workspace: Workspace, rows: Iterable[Row], folder: str, looks: dict[str, Look]) -> list[_Found]:
