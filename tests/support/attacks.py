@@ -11,7 +11,9 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -157,8 +159,40 @@ def _raced(to: Stage, case: Case, *_: str) -> None:
     (to.out / Path(path).name).write_bytes(b"a\n")
 
 
+def _program(to: Stage, case: Case, path: str, mark: str) -> None:
+    to.put(path, f"#!/bin/sh\ntouch {mark}\n").chmod(0o755)
+
+
+def _conftest(to: Stage, case: Case, folder: str, mark: str) -> None:
+    to.put(f"{folder}/conftest.py", f"open({mark!r}, 'w').close()\n")
+    to.put(f"{folder}/test_there.py", "def test_there():\n    pass\n")
+
+
+def _passing_project(to: Stage, case: Case, *_: str) -> None:
+    """A project that passes with pytest; of another kind it is only looked at."""
+    to.put("tests/test_x.py", _PASSING)
+
+
+_PASSING = """\
+import pytest
+
+
+@pytest.mark.parametrize("p", ["a;b", "x>y", "a|b", "../x", "a b c"])
+def test_p(p):
+    assert p
+
+
+@pytest.mark.slow
+def test_slow():
+    pass
+"""
+
 _Do: TypeAlias = Callable[..., None]
 _FORMS: Sequence[tuple[str, _Do]] = (
+    (r"a passing project of that kind", _passing_project),
+    (r"file (\S+) \(executable script that writes (\S+)\)", _program),
+    (r"dir (\S+) with conftest\.py touching (\S+)", _conftest),
+    (r"file ([^\s=]+)()", _file),
     (r"none|second block fails|a repository|macOS .*", _nothing),
     (r"file (\S+?\.py) (with the text twice)", _searched),
     (r"file ([^=]+?) ?= ?(.*?)(?: \([^()]*\))?", _file),
@@ -216,10 +250,40 @@ def act(engine: Engine, on: Stage, case: Case) -> list[Answer]:
                 call(engine, "repo_skeleton", path=path),
                 call(engine, "extract_signatures", paths=[path or "."]),
             ]
-        case "run_tests":
-            return [call(engine, "run_tests", argv=args["argv"])]
+        case "run_tests" | "run_command":
+            return [call(engine, "run_tests", **_of_run(on, args))]
         case other:
             raise NotImplementedError(f"{case['id']}: action {other!r}")
+
+
+def _of_run(on: Stage, args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of run_tests; a working folder is named as the repository that the tests are of."""
+    given = {name: value for name, value in args.items() if name != "cwd"}
+    return {**given, "repo": str(on.ws / args["cwd"])} if "cwd" in args else given
+
+
+_STARTS = frozenset(("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system"))
+_watchers: list[list[str]] = []
+
+
+@contextmanager
+def starts_seen() -> Generator[list[str]]:
+    """Collects what this process starts: for all that is refused before anything runs."""
+    if not hasattr(starts_seen, "installed"):
+        sys.addaudithook(_seen)
+        starts_seen.installed = True  # type: ignore[attr-defined]
+    seen: list[str] = []
+    _watchers.append(seen)
+    try:
+        yield seen
+    finally:
+        _watchers.remove(seen)
+
+
+def _seen(event: str, args: tuple[Any, ...]) -> None:
+    if _watchers and event in _STARTS:
+        for watcher in _watchers:
+            watcher.append(f"{event} {args!r}"[:200])
 
 
 def everything_below(folder: Path) -> dict[str, tuple[int, bytes]]:

@@ -11,17 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
-from regreen.errors import UsageError
+from regreen.errors import Refused, UsageError
 from regreen.tools.specs import Schema, ToolSpec
 
 _MAX_ITEMS = 10_000
 
 
 def check(spec: ToolSpec, arguments: Mapping[str, object]) -> dict[str, Any]:
-    """The arguments, validated. Raises UsageError (`unknown_argument`, `invalid_arguments`, `limit_exceeded`)."""
+    """The arguments, validated. Raises UsageError (`unknown_argument`, `invalid_arguments`, `limit_exceeded`), and
+    Refused (`argument_not_allowed`) for one that is withheld."""
     schema = spec.checked_schema
     known: dict[str, Schema] = schema["properties"]
     for name in arguments:
+        for withheld, why in spec.withheld:
+            if name == withheld:
+                raise Refused("argument_not_allowed", f"{spec.name} takes no `{name}`: {why}", "leave it out")
         if name not in known:
             near = get_close_matches(str(name), known, 1)
             hint = f"did you mean `{near[0]}`? " if near else ""

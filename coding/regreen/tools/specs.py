@@ -16,7 +16,8 @@ Schema: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool. `parameters` maps names to JSON Schema fragments; `required` are those without a default."""
+    """One tool. `parameters` maps names to JSON Schema fragments; `required` are those without a default; `withheld`
+    are arguments that a caller might expect and must not have: name and why."""
 
     name: str
     title: str
@@ -28,6 +29,7 @@ class ToolSpec:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
+    withheld: tuple[tuple[str, str], ...] = ()
 
     @property
     def input_schema(self) -> Schema:
@@ -143,6 +145,7 @@ TOOLS: tuple[ToolSpec, ...] = (
                  "counts": _OBJECT, "failures": _LIST, "groups": _LIST, "duration_s": {"type": "number"}, "log": _TEXT,
                  "message": _TEXT, "notes": _LIST, "job_id": _TEXT, "state": _TEXT, "progress": _TEXT},
         open_world=True,
+        withheld=(("env", "what tests see of the environment is an allow-list, which no caller can add to"),),
     ),
     ToolSpec(
         name="fix_tests",
