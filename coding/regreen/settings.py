@@ -42,6 +42,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class CustomTests:
+    """A command that the user approved for the tests of one repository. `junit`: a glob of the reports that it writes,
+    relative to the repository; "" for none."""
+
+    argv: tuple[str, ...]
+    junit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that an operator can choose. `roots` are the folders the operator named: they are trusted."""
 
@@ -53,16 +62,18 @@ class Settings:
     sandbox: SandboxWish = "auto"
     sandbox_level: str = ""  # use exactly this level of isolation; empty = the best there is
     network: bool = False  # whether tests may reach the network
+    writable: tuple[Path, ...] = ()  # folders outside of the project that tests may write
     container_engine: str = ""  # docker or podman, for the level `container`
     container_image: str = ""
     python: str = ""  # interpreter for the project's tests; empty = find one
     strict_edits: bool = False  # edits must match exactly, to the last blank
+    custom_tests: Mapping[str, CustomTests] = field(default_factory=dict[str, CustomTests])  # by the repository's path
     limits: Limits = field(default_factory=Limits)
 
 
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
-    "container_image": (str,), "python": (str,), "strict_edits": (bool,),
+    "container_image": (str,), "writable": (list,), "python": (str,), "strict_edits": (bool,), "tests": (dict,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
 _CHOICES = (
@@ -108,12 +119,37 @@ def load_settings(
         sandbox=cast("SandboxWish", chosen["sandbox"]),
         sandbox_level=chosen["sandbox_level"],
         network=_truth("REGREEN_NETWORK", environ, file.get("network", False)),
+        writable=_folders(file.get("writable", [])),
         container_engine=chosen["container_engine"],
         container_image=chosen["container_image"],
         python=chosen["python"],
         strict_edits=_truth("REGREEN_STRICT_EDITS", environ, file.get("strict_edits", False)),
+        custom_tests=_custom_tests(file.get("tests", {})),
         limits=limits,
     )
+
+
+def _custom_tests(tables: Mapping[str, Any]) -> dict[str, CustomTests]:
+    """The tables `[tests."/path/of/repo"]`."""
+    return {path: _custom(path, table) for path, table in tables.items()}
+
+
+def _custom(path: str, table: Any) -> CustomTests:
+    name = f'[tests."{path}"]'
+    if not Path(path).is_absolute():
+        raise ConfigError("config_refused", f"{name}: {path!r} is no absolute path", "name the repository's folder")
+    if not isinstance(table, dict) or set(table) - {"argv", "junit"}:  # pyright: ignore[reportUnknownArgumentType]
+        raise ConfigError("config_refused", f"{name} holds something else than argv and junit",
+                          'write argv = ["./run", "tests"] and, for its reports, junit = "build/*.xml"')  # fmt: skip
+    given = cast("dict[str, Any]", table)
+    argv, junit = given.get("argv"), given.get("junit", "")
+    words = cast("list[object]", argv) if isinstance(argv, list) else []
+    if not words or not all(isinstance(w, str) and w and "\0" not in w for w in words):
+        raise ConfigError("config_refused", f"{name}: argv is {argv!r}", 'give a list of words: ["./run", "tests"]')
+    if not isinstance(junit, str) or Path(junit).is_absolute() or ".." in Path(junit).parts or "\0" in junit:
+        raise ConfigError("config_refused", f"{name}: junit is {junit!r}",
+                          "give a path or glob inside the repository, relative to it")  # fmt: skip
+    return CustomTests(tuple(map(str, words)), junit)
 
 
 def _folder(environ: Mapping[str, str], name: str, default: Path) -> Path:
@@ -122,6 +158,14 @@ def _folder(environ: Mapping[str, str], name: str, default: Path) -> Path:
         raise ConfigError("config_refused", f"{name} is {str(folder)!r}, which depends on the working directory",
                           "give an absolute path")  # fmt: skip
     return folder
+
+
+def _folders(named: list[Any]) -> tuple[Path, ...]:
+    """Absolute folders that exist. Raises ConfigError."""
+    for name in named:
+        if not isinstance(name, str) or not Path(name).is_absolute() or not Path(name).is_dir():
+            raise ConfigError("config_refused", f"writable: {name!r} is no folder", "give absolute paths of folders")
+    return tuple(Path(name).resolve() for name in named)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -148,7 +192,7 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _fits(value: Any, wanted: tuple[type, ...]) -> bool:
     if isinstance(value, bool) or wanted == (bool,):
         return isinstance(value, wanted) and isinstance(value, bool) == (wanted == (bool,))
-    return isinstance(value, wanted) and (isinstance(value, str) or value > 0)
+    return isinstance(value, wanted) and (isinstance(value, str | list | dict) or value > 0)
 
 
 def _truth(name: str, environ: Mapping[str, str], otherwise: bool) -> bool:

@@ -13,6 +13,7 @@ from support.processes import carrying, children_of, is_alive, until
 from regreen import sandbox
 from regreen.errors import EnvironmentFault, Refused
 from regreen.sandbox import CHANNEL, Cancel, Command, child_environment, run, spawn
+from regreen.settings import Settings
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
 
@@ -263,8 +264,52 @@ def test_environment_is_an_allow_list(tmp_path):
     assert approved["PATH"].split(":")[0] == f"{venv}/bin"
 
 
-def test_level_is_named_and_a_required_sandbox_is_refused_where_there_is_none():
-    assert sandbox.require("auto") == sandbox.level() == "none"
+@pytest.mark.parametrize(
+    "name",
+    ["LC_API_KEY", "LC_TOKEN", "MY_SECRET", "ADMIN_PASSWORD", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PYTHONPATH",
+     "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONSTARTUP", "PYTEST_ADDOPTS", "NODE_OPTIONS",
+     "npm_config_script_shell", "NPM_CONFIG_USERCONFIG", "BASH_ENV", "ENV", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS",
+     "GIT_DIR", "GIT_CONFIG_COUNT", "https_proxy", "ALL_PROXY", "AWS_PROFILE", "AZURE_TENANT", "GOOGLE_CLOUD_PROJECT",
+     "GH_HOST", "SSH_AUTH_SOCK", "DOCKER_HOST", "KUBECONFIG", "DATABASE_URL", "REGREEN_STATE_DIR"],
+)  # fmt: skip
+def test_name_that_leaks_or_steers_is_not_passed_even_where_it_is_listed(name):
+    env = child_environment({name: "x", "HARMLESS": "y", "PATH": "/usr/bin"}, listed=(name, "HARMLESS"))
+    assert name not in env
+    assert env["HARMLESS"] == "y"
+    assert "HARMLESS" not in child_environment({"HARMLESS": "y"})
+
+
+def settings(tmp_path, **chosen):
+    return Settings(tmp_path, tmp_path, {"PATH": "/usr/bin:/bin"}, **chosen)
+
+
+def test_level_is_named_and_says_why_it_is_not_stronger(tmp_path):
+    off = sandbox.isolation(settings(tmp_path, sandbox="off"))
+    assert (off.level, off.network, off.loopback) == ("none", "open", True)
+    assert off.why
+    assert sandbox.isolation(settings(tmp_path, sandbox_level="none")).level == "none"
+    best = sandbox.isolation(settings(tmp_path))
+    assert best.level == "bwrap" or best.why
+    assert sandbox.isolation(settings(tmp_path, network=True)).network == "open"
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{"sandbox": "required", "sandbox_level": "none"}, {"sandbox_level": "job"}, {"sandbox_level": "seatbelt"}],
+)
+def test_level_that_cannot_be_had_is_refused(chosen, tmp_path):
     with pytest.raises(Refused) as caught:
-        sandbox.require("required")
+        sandbox.require(settings(tmp_path, **chosen))
     assert caught.value.kind == "sandbox_required"
+
+
+def test_wrapper_program_is_taken_only_from_where_nobody_else_could_have_put_it(tmp_path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "bwrap").write_text("#!/bin/sh\nexit 0\n")
+    (tools / "bwrap").chmod(0o755)
+    given = {"state_dir": tmp_path, "cache_dir": tmp_path, "environ": {"PATH": f"relative:{tools}"}}
+    for chosen, mode in (({"roots": (tmp_path,)}, 0o755), ({}, 0o777)):
+        tools.chmod(mode)
+        with pytest.raises(Refused, match="not installed"):
+            sandbox.isolation(Settings(**given, sandbox_level="bwrap", **chosen))

@@ -1,20 +1,28 @@
 """Which environment variables a child gets: an allow-list, since what is not named cannot leak or steer.
 
-Never passed: keys and tokens, loader and interpreter switches, and whatever makes a test runner load other code.
+Never passed, not even where they are on a list: keys and tokens, loader and interpreter switches, and whatever makes a
+test runner load other code. What we and the runners set ourselves (`extra`) is not asked.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 _PASSED = frozenset(
     (
-        *("HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "COLUMNS", "VIRTUAL_ENV", "CONDA_PREFIX", "TMPDIR"),
+        *("HOME", "USER", "LOGNAME", "LANG", "TZ", "COLUMNS", "TMPDIR", "VIRTUAL_ENV", "CONDA_PREFIX"),
         *("JAVA_HOME", "GOROOT", "GOPATH", "GOMODCACHE", "CARGO_HOME", "RUSTUP_HOME", "NVM_DIR"),
-        *("SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE"),
+        *("SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE"),  # Windows
     )
+)
+_NEVER = re.compile(
+    r"(LD|DYLD|PYTEST|NPM_CONFIG|GIT|AWS|AZURE|GOOGLE|GH|REGREEN)_.*"
+    r"|PYTHON(PATH|STARTUP|HOME|INSPECT|BREAKPOINT)|NODE_OPTIONS|BASH_ENV|ENV|PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS"
+    r"|.*_PROXY|.*(KEY|TOKEN|SECRET|PASS).*|SSH_AUTH_SOCK|DOCKER_HOST|KUBECONFIG|DATABASE_URL",
+    re.IGNORECASE | re.DOTALL,
 )
 _FIXED = {
     "CI": "1",
@@ -29,20 +37,30 @@ _FIXED = {
 
 
 def child_environment(
-    environ: Mapping[str, str], extra: Mapping[str, str] | None = None, *, root: Path | None = None, venv: str = ""
+    environ: Mapping[str, str],
+    extra: Mapping[str, str] | None = None,
+    *,
+    root: Path | None = None,
+    venv: str = "",
+    listed: Collection[str] = (),
 ) -> dict[str, str]:
-    """The environment of a child: what of `environ` is allowed, our fixed values, then `extra`.
+    """The environment of a child: what of `environ` is allowed or `listed` by the user, our fixed values, then `extra`.
 
     PATH loses relative entries and, with `root`, those inside the project, since a program of the project must not
     stand in for one of the system. `venv` is the approved virtual environment: its programs come first.
     """
-    kept = {k: v for k, v in environ.items() if k.upper() in _PASSED or k.upper().startswith("LC_")}
+    kept = {k: v for k, v in environ.items() if _is_passed(k, listed)}
     if venv:
         kept["VIRTUAL_ENV"] = venv
     elif root is not None and _inside(kept.get("VIRTUAL_ENV", ""), root):
         del kept["VIRTUAL_ENV"]
     kept["PATH"] = _clean_path(environ.get("PATH", ""), root, venv)
     return {**kept, **_FIXED, **(extra or {})}
+
+
+def _is_passed(name: str, listed: Collection[str]) -> bool:
+    wanted = name.upper() in _PASSED or name.upper().startswith("LC_") or name in listed
+    return wanted and not _NEVER.fullmatch(name)
 
 
 def _clean_path(path: str, root: Path | None, venv: str) -> str:

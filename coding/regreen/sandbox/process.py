@@ -12,20 +12,21 @@ import os
 import selectors
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import cast
 
 from regreen.errors import EnvironmentFault
-from regreen.sandbox.streams import CHUNK_BYTES, Lines, Reader, Spool, start_fault
+from regreen.sandbox.confining import confined, exceeded, farewell, limits
+from regreen.sandbox.streams import CHUNK_BYTES, Lines, Reader, Spool, start_fault, unboxed_fault
 from regreen.sandbox.sweep import VARIABLE, new_mark, sweep
 from regreen.sandbox.values import Cancel, Command, Completed
 from regreen.settings import own_interpreter
 
-CHANNEL = "{channel}"  # stands in an argv for the number of the child's end of the private channel
+CHANNEL = "{channel}"  # stands for the number of the child's end of the private channel: a word, or a variable's value
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _LAST_DRAIN_BYTES = 16 * 1024 * 1024
 _DUMP_S = 0.25  # time for the child to write where it stands
@@ -129,8 +130,16 @@ class Process:
             self._spool = Spool(command)
             undo.callback(self._spool.close)
             self._supervisor = _start_supervisor(control.fileno(), (output, *keep))
+            try:  # while it starts
+                parts = confined(command)
+                self._argv = cast("tuple[str, ...]", parts["argv"])
+                job = _job(command, parts, self._mark, output, keep, str(keep[-1]) if channel else "")
+            except BaseException:
+                self._control.close()
+                self._supervisor.wait()
+                raise
             self._undo = undo.pop_all()
-            self._control.sendall(_job(command, self._mark, output, keep, str(keep[-1]) if channel else ""))
+            self._control.sendall(job)
         self._started = time.monotonic()
 
     def __enter__(self) -> Process:
@@ -144,6 +153,7 @@ class Process:
             lost = True
         if lost:
             self._give_up()
+        farewell(self._command, self._argv)
         self._undo.close()
 
     def wake(self) -> None:
@@ -237,13 +247,22 @@ class Process:
 
     def _completed(self, ended: list[bytes], *, timed_out: bool, cancelled: bool) -> Completed:
         status = left = cpu_us = None
+        limit = ""
         if ended:
             status, left, cpu_us = (int(n) for n in ended[1:4])
+            limit = ended[5].decode().replace("-", "")
+        if limit == "unboxed":
+            if not (timed_out or cancelled):
+                raise unboxed_fault(bytes(self._spool.head))
+            limit = ""
         exited = status is not None and status >= 0 and os.WIFEXITED(status)
         signalled = status is not None and status >= 0 and os.WIFSIGNALED(status)
+        number = os.WTERMSIG(status) if signalled and status is not None else 0
+        if number and not limit and not (timed_out or cancelled):
+            limit = exceeded(self._command, number, (cpu_us or 0) / 1e6)
         return Completed(
             returncode=os.WEXITSTATUS(status) if exited and status is not None else None,
-            signal=os.WTERMSIG(status) if signalled and status is not None else 0,
+            signal=number,
             timed_out=timed_out,
             cancelled=cancelled,
             left_processes=bool(left),
@@ -254,6 +273,7 @@ class Process:
             duration_s=time.monotonic() - self._started,
             cpu_s=(cpu_us or 0) / 1e6,
             output_head=bytes(self._spool.head),
+            limit=limit,
         )
 
 
@@ -283,28 +303,19 @@ def _start_supervisor(control: int, others: tuple[int, ...]) -> subprocess.Popen
         raise start_fault(e.errno or 0, "supervisor") from e
 
 
-def _job(command: Command, mark: str, output: int, keep: list[int], channel: str) -> bytes:
-    argv = [channel if channel and word == CHANNEL else word for word in command.argv]
+def _job(command: Command, parts: dict[str, object], mark: str, output: int, keep: list[int], channel: str) -> bytes:
+    words = cast("tuple[str, ...]", parts["argv"])
+    argv = [channel if channel and word == CHANNEL else word for word in words]
+    env = {k: channel if channel and v == CHANNEL else v for k, v in command.env.items()}
     job: dict[str, object] = {
+        **limits(command),
+        **parts,
         "argv": [os.fsencode(w) for w in argv],
-        "env": {os.fsencode(k): os.fsencode(v) for k, v in {**command.env, VARIABLE: mark}.items()},
+        "env": {os.fsencode(k): os.fsencode(v) for k, v in {**env, VARIABLE: mark}.items()},
         "cwd": os.fsencode(command.cwd),
         "output": output,
         "keep": keep,
-        "limits": _limits(command),
         "scrap": os.fsencode(command.scrap) if command.scrap else b"",
     }
     body = marshal.dumps(job)
     return len(body).to_bytes(4, "big") + body
-
-
-def _limits(command: Command) -> list[tuple[int, int]]:
-    """Resource limits as (number, value). Memory is bounded by data size: address space is reserved freely by some."""
-    import resource
-
-    limits = [(resource.RLIMIT_CORE, 0)]
-    if command.memory_mib and sys.platform.startswith("linux"):
-        limits.append((resource.RLIMIT_DATA, command.memory_mib * 1024 * 1024))
-    if command.max_file_bytes:
-        limits.append((resource.RLIMIT_FSIZE, command.max_file_bytes))
-    return limits

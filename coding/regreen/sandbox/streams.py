@@ -98,3 +98,12 @@ class Reader:
 def start_fault(number: int, what: str) -> EnvironmentFault:
     hint = "check that the program exists, may be executed, and that the machine has memory and processes left"
     return EnvironmentFault("environment", f"cannot start the child ({what}): {os.strerror(number)}", hint)
+
+
+def unboxed_fault(output: bytes) -> EnvironmentFault:
+    """The wrapper ended before it could start the program."""
+    said = output.decode(errors="replace").strip().rpartition("\n")[2][:500]
+    hint = "check that the project and its interpreter can be read, or choose another `sandbox_level`"
+    return EnvironmentFault(
+        "environment", f"cannot start the child (sandbox): {said or 'it ended without a word'}", hint
+    )

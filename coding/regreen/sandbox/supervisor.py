@@ -6,7 +6,8 @@ double-forked and `setsid`ed processes fall back to it; elsewhere the child's pr
 Small and quick to start: standard library only, no imports of regreen.
 
 From us: a length, a marshalled job, then single bytes: `k` kill, `d` deliver the dump signal to the main child.
-To us, one line each: `started PID`, `failed ERRNO WHAT`, `ended STATUS LEFT_PROCESSES CPU_US STILL_ALIVE`.
+To us, one line each: `started PID`, `failed ERRNO WHAT`, `ended STATUS LEFT_PROCESSES CPU_US STILL_ALIVE WHY`, where
+WHY is the limit that the tree was ended for, `unboxed` where bubblewrap could not start the program, or `-`.
 """
 
 from __future__ import annotations
@@ -22,23 +23,36 @@ if TYPE_CHECKING:
     import signal
     from typing import NoReturn, TypedDict
 
+    from regreen.sandbox import boxed, census, closing
+    from regreen.sandbox.closing import Closing
+
     class Job(TypedDict):
-        """What to start. Paths and words are bytes; `limits` are pairs of an rlimit number and its value."""
+        """What to start. Paths and words are bytes; `limits` are rlimits: number, soft, hard."""
 
         argv: list[bytes]
         env: dict[bytes, bytes]
         cwd: bytes
         output: int
         keep: list[int]
-        limits: list[tuple[int, int]]
+        limits: list[tuple[int, int, int]]
         scrap: bytes  # a folder to remove if we are left alone
+        processes: int  # the most that may live at once; 0 = any number
+        memory: int  # the most bytes that they may hold together; 0 = any
+        box: bool  # the argv starts the program by bubblewrap
+        filter: bytes  # the filter of system calls that bubblewrap is to apply
+        closing: Closing | None  # what the child does to itself
+        farewell: list[bytes]  # what to start if we are left alone, to end what is not below us
 else:
     import _signal as signal  # `signal` itself imports `enum`, which would double our start-up time
+
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 (`pathlib` is slow to import)
+    import census
 
 
 LINUX = sys.platform.startswith("linux")
 GRACE_S = 0.1  # what a helper process may take to notice that its parent has ended, before it counts as left
 KILL_S = 5.0
+_ROUNDS = 200
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -96,8 +110,8 @@ def become(job: Job, tell: int, supervisor: int) -> NoReturn:
         for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(name, signal.SIG_DFL)
         what = "rlimit"
-        for number, value in job["limits"]:
-            lower(number, value)
+        for number, soft, hard in job["limits"]:
+            lower(number, soft, hard)
         what = "working folder"
         os.chdir(job["cwd"])
         what = "standard streams"
@@ -107,6 +121,10 @@ def become(job: Job, tell: int, supervisor: int) -> NoReturn:
         for fd in job["keep"]:
             os.set_inheritable(fd, True)
         prefer_as_victim()
+        if job["closing"]:
+            what = "sandbox"
+            closing.close(job["closing"])
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of rights may have cleared it
         what = "program"
         os.execve(job["argv"][0], job["argv"], job["env"])
     except OSError as e:
@@ -114,12 +132,12 @@ def become(job: Job, tell: int, supervisor: int) -> NoReturn:
     os._exit(127)
 
 
-def lower(number: int, value: int) -> None:
+def lower(number: int, soft: int, hard: int) -> None:
     """Set a limit, never above the hard limit that already holds."""
-    hard = resource.getrlimit(number)[1]
-    if hard not in (resource.RLIM_INFINITY, -1):
-        value = min(value, hard)
-    resource.setrlimit(number, (value, value))
+    ceiling = resource.getrlimit(number)[1]
+    if ceiling not in (resource.RLIM_INFINITY, -1):
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(number, (soft, hard))
 
 
 def prefer_as_victim() -> None:
@@ -137,41 +155,28 @@ def prefer_as_victim() -> None:
             os.close(fd)
 
 
-def descendants() -> list[int]:
-    """Every live process below this one, by one look at the process table (Linux)."""
-    children: dict[int, list[int]] = {}
-    with os.scandir("/proc") as entries:
-        names = [e.name for e in entries]
-    for name in names:
-        if name.isdigit():
-            try:
-                fd = os.open(f"/proc/{name}/stat", os.O_RDONLY)
-            except OSError:
-                continue
-            try:
-                stat = os.read(fd, 4096).rpartition(b")")[2].split()
-            except OSError:
-                continue
-            finally:
-                os.close(fd)
-            if len(stat) > 1 and stat[0] != b"Z":
-                children.setdefault(int(stat[1]), []).append(int(name))
-    found: list[int] = []
-    todo = [os.getpid()]
-    while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
+def come_first() -> None:
+    """Run before the tree that we watch, which may be thousands of processes; a right of root's, who needs it most:
+    nothing else bounds the number of his processes. What we start has the usual turn."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except OSError:
+        try:
+            os.nice(-10)
+        except OSError:
+            return
 
 
 class Family:
-    """The main child and everything that came of it."""
+    """The main child and everything that came of it. `limit` is what it was ended for, if it was."""
 
-    def __init__(self, main: int, wake: int) -> None:
+    def __init__(self, main: int, wake: int, guard: census.Guard, box: boxed.Box | None) -> None:
         self.main = main
         self.status: int | None = None
-        self._wake = wake
+        self.limit = ""
+        self.guard = guard
+        self.box = box
+        self.wake = wake
 
     def reap(self) -> bool:
         """Collect the ended. True while any child is left."""
@@ -194,27 +199,47 @@ class Family:
             return False
         return True
 
+    def dump(self) -> None:
+        """Ask the program itself to say where it stands; not what stands in front of it."""
+        if self.box:
+            self.box.find()
+        program = self.box.program if self.box else self.main
+        if program and self.status is None:
+            try:
+                os.kill(program, signal.SIGXCPU)
+            except OSError:  # it has just ended
+                return
+
     def settle(self, seconds: float, *, kill: bool) -> bool:
         """Wait until nobody is left, killing over and over if asked. True if somebody still is."""
         for _ in range(max(1, int(seconds / 0.01))):
-            if kill:
-                self._kill()
             if not self.reap():
                 return False
-            select.select([self._wake], [], [], 0.01)
-            drain(self._wake)
+            if kill:
+                self._kill()
+            select.select([self.wake], [], [], 0.01)
+            drain(self.wake)
         return self.reap()
 
     def _kill(self) -> None:
-        try:
-            below = descendants() if LINUX else [-self.main]
-        except OSError:  # no /proc
-            below = [-self.main]
-        for pid in below:
+        """Kill everybody, and at once whoever came in the meantime: a tree that grows is given no time to."""
+        killed: set[int] = set()
+        for _ in range(_ROUNDS):
             try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
+                below = list(census.descendants(os.getpid())) if LINUX else [-self.main]
+            except OSError:  # no /proc
+                below = [-self.main]
+            new = [pid for pid in below if pid not in killed]
+            if self.box:  # with the first process of the namespace all of it goes at one blow
+                new.sort(key=self.box.first.__ne__)
+            for pid in new:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    continue
+            if not new:
+                return
+            killed.update(new)
 
 
 def drain(fd: int) -> bytes:
@@ -227,11 +252,17 @@ def drain(fd: int) -> bytes:
 
 def watch(family: Family, control: int, wake: int) -> bool:
     """Return when the main child has ended or must be ended. False: we have been left alone."""
+    box = family.box
     while True:
         family.reap()
-        if family.status is not None:
+        if family.status is not None or (box and box.look()):
             return True
-        ready, _, _ = select.select([control, wake], [], [])
+        family.limit = family.guard.exceeded()
+        if family.limit:
+            return True
+        waits = [w for w in (family.guard.wait_s(), box.wait_s() if box else None) if w is not None]
+        more = box.descriptors() if box else []
+        ready, _, _ = select.select([control, wake, *more], [], [], min(waits, default=None))
         if wake in ready and any(n in drain(wake) for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)):
             return True
         if control in ready:
@@ -240,8 +271,8 @@ def watch(family: Family, control: int, wake: int) -> bool:
                 return False
             if b"k" in word:
                 return True
-            if b"d" in word and family.status is None:
-                os.kill(family.main, signal.SIGXCPU)
+            if b"d" in word:
+                family.dump()
 
 
 def heard(_number: int, _frame: object) -> None:
@@ -249,10 +280,19 @@ def heard(_number: int, _frame: object) -> None:
 
 
 def remove(folder: bytes) -> None:
-    """Remove a private folder for somebody who no longer can."""
+    """Remove a private folder for somebody who no longer can, in our turn."""
     import shutil
 
+    if LINUX:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def leave(argv: list[bytes], env: dict[bytes, bytes]) -> None:
+    """Start the last word to somebody outside of the tree."""
+    import subprocess
+
+    subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def supervise(control: int) -> int:
@@ -263,41 +303,86 @@ def supervise(control: int) -> int:
         signal.signal(name, heard)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    if LINUX and os.geteuid() == 0:
+        come_first()
     job = read_job(control)
     if job is None:
         return 1
+    load(job)
     for fd in (control, job["output"], *job["keep"]):
         os.set_inheritable(fd, False)
+    told = -1
+    if job["box"]:
+        told, more = boxed.prepare(job["argv"], job["filter"])
+        job["keep"] += more
     pid, number, what = start(job)
     for fd in (job["output"], *job["keep"]):
         os.close(fd)
     if not pid:
         os.write(control, f"failed {number} {what}\n".encode())
         return 1
-    return _oversee(Family(pid, wake), control, wake, job["scrap"])
+    guard = census.Guard(job["processes"], job["memory"])
+    return _oversee(Family(pid, wake, guard, boxed.Box(pid, told) if job["box"] else None), control, wake, job)
 
 
-def _oversee(family: Family, control: int, wake: int, scrap: bytes) -> int:
+def load(job: Job) -> None:
+    """The further parts that this job needs, looked up beside this file, before the fork."""
+    if TYPE_CHECKING:
+        return
+    global boxed, closing
+    if job["box"]:
+        import boxed
+    if job["closing"]:
+        import closing
+
+
+def _oversee(family: Family, control: int, wake: int, job: Job) -> int:
     try:
         os.write(control, f"started {family.main}\n".encode())
         together = watch(family, control, wake)
     except OSError:
         together = False
-    by_itself = family.status is not None
-    left = by_itself and family.settle(GRACE_S, kill=False)
+    left = _ended_by_itself(family)
     alive = family.settle(KILL_S, kill=True)
     if not together:
-        if scrap:
-            remove(scrap)
+        if job["scrap"]:
+            remove(job["scrap"])
+        if job["farewell"]:
+            leave(job["farewell"], job["env"])
         return 1
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_us = int((usage.ru_utime + usage.ru_stime) * 1e6)
-    status = -1 if family.status is None else family.status
+    status, why = _how(family)
     try:
-        os.write(control, f"ended {status} {int(left)} {cpu_us} {int(alive)}\n".encode())
+        os.write(control, f"ended {status} {int(left)} {cpu_us} {int(alive)} {why}\n".encode())
     except OSError:
         return 1
     return 0
+
+
+def _ended_by_itself(family: Family) -> bool:
+    """Whether the main child did, and others were still there some moments later."""
+    box = family.box
+    if box and family.status is None and not family.limit and box.look():
+        left = box.others(GRACE_S)
+        box.let_go()
+        for _ in range(500):
+            if family.status is not None or not family.reap():
+                break
+            select.select([family.wake], [], [], 0.01)
+            drain(family.wake)
+        return left
+    return family.status is not None and family.settle(GRACE_S, kill=False)
+
+
+def _how(family: Family) -> tuple[int, str]:
+    """How the program ended, as a wait status or -1, and why where that was not of itself."""
+    if family.status is None or family.limit:
+        return -1, family.limit or "-"
+    if family.box:
+        status, started = family.box.status(family.status)
+        return status, "-" if started else "unboxed"
+    return family.status, "-"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from regreen.sandbox.isolation import Confinement
 
 HEAD_BYTES = 32 * 1024
 MAX_FILE_BYTES = 1024 * 1024 * 1024  # one file that a child writes
+MAX_PROCESSES = 512  # that live at once in the tree of a child
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,9 @@ class Command:
 
     `output_path`: file that the output (stdout and stderr together) is spooled to, at most `max_output_bytes` of it;
     None keeps only the head in memory. `scrap`: a private folder to be removed even if we are killed.
-    Limits of 0 are no limits.
+    `memory_mib` bounds the data of each process, and twice of it what the whole tree holds; `max_cpu_s` of 0 stands
+    for a bound that follows from `timeout_s`. Other limits of 0 are no limits.
+    `confinement`: what it may touch; None starts it as it is.
     """
 
     argv: tuple[str, ...]
@@ -31,8 +34,10 @@ class Command:
     max_output_bytes: int = 64 * 1024 * 1024
     pass_fds: tuple[int, ...] = ()
     memory_mib: int = 0
-    max_file_bytes: int = 0
+    max_file_bytes: int = MAX_FILE_BYTES
     scrap: Path | None = None
+    max_processes: int = MAX_PROCESSES
+    max_cpu_s: float = 0.0
     confinement: Confinement | None = None
 
 
@@ -44,6 +49,7 @@ class Completed:
     there. `output_cut`: more than `max_output_bytes` came, which were counted in `output_bytes` and dropped.
     `unsupervised`: something killed the supervisor, or it did not answer; how the child ended is not known, and what
     came of it was ended only as far as it could be found.
+    `limit`: the limit that ended it, "" | "memory" | "processes" (the tree was ended by us) | "cpu" | "file_size".
     """
 
     returncode: int | None
@@ -58,7 +64,7 @@ class Completed:
     cpu_s: float
     output_head: bytes = field(default=b"", repr=False)
     unsupervised: bool = False
-    limit: str = ""  # which limit ended it: memory, processes, cpu or file_size
+    limit: str = ""
 
 
 class Cancel:

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from regreen.sandbox.isolation import Isolation
 
 MAX_TEXT = 64 * 1024
+MAX_LINE = 1000  # characters: the patterns are linear, or quadratic in one line
 
 _CHAIN = re.compile(
     r"^.*(?:During handling of the above exception, another|The above exception was the direct cause).*$"
-    r"|^\s*(?=Caused by: )|^\s*(?=\[cause\]: )",
+    r"|^[ \t]*(?=Caused by: |\[cause\]: )",
     re.MULTILINE,
 )
 _ASSERTS = re.compile(
-    r"^(?:E\s+)?(?:[\w.\\]*(?:AssertionError|AssertionFailedError|ComparisonFailure|ExpectationFailedException"
-    r"|ExpectationNotMetError|ComparisonException)\b|AssertionError\b|assert\s|Failed asserting that\b|Failed: DID NOT"
-    r"|expected:? |Expected:? |expect\(|assertion (?:failed\b|`)|.*panicked at '?assertion|Failure/Error:.*\bexpect\b"
-    r"|\s*(?:Error Trace|Not equal):)",
+    r"^(?:E +)?(?:[\w.:\\]{0,200}(?:AssertionError|AssertionFailedError|ComparisonFailure|ExpectationFailedException"
+    r"|ExpectationNotMetError|ComparisonException)\b|assert\s|Failed asserting that\b|Failed: DID NOT|expected:? "
+    r"|Expected:? |expect\(|assertion (?:failed\b|`)|.{0,200}panicked at '?assertion|[ \t]{0,20}"
+    r"(?:Failure/Error: expect\b|Error Trace:|Not equal:))",
     re.MULTILINE,
 )
-_SOURCE = re.compile(r"^(?:>\s|\s*\d*\s*\|| {4,}(?!at |from |E )\S.*[=({:]\s*$).*$", re.MULTILINE)
 _FORKS = re.compile(
     r"spawn(?:Sync)? \S+ EAGAIN|fork/exec \S+: resource temporarily unavailable|fork: (?:retry: )?Resource temporarily"
     r"|Resource temporarily unavailable - fork\(2\)|Unable to fork \[|pcntl_fork\(\): Error 11|can't start new thread"
@@ -34,7 +34,9 @@ _FORKS = re.compile(
     r"|failed to create new OS thread|can't create Thread: Resource temporarily unavailable"
     r"|failed to spawn thread: Os \{ code: 11\b"
 )
-_FORK_CONTEXT = re.compile(r"\b(?:fork_exec|_fork|os\.fork|fork\(\)|Popen|posix_spawn|Command::|spawn\w*)\b")
+_FORK_CONTEXT = re.compile(
+    r"(?:\b|_)(?:fork_exec|execute_child|os\.fork|fork\(\)|Popen|posix_spawn|Command::|spawn\w*)\b"
+)
 _AGAIN = re.compile(r"\[Errno 11\]|\bcode: 11, kind: WouldBlock\b")
 _MEMORY = re.compile(
     r"^(?:E\s+)?(?:[\w.]*\.)?MemoryError\b|\[Errno 12\]|\bCannot allocate memory\b|\bENOMEM\b|std::bad_alloc"
@@ -77,20 +79,21 @@ _NET_DENIED = re.compile(
     r"|(?:BindException|SocketException|ConnectException): (?:Permission denied|Operation not permitted)"
     r"|(?:Permission denied|Operation not permitted) - (?:bind|connect|listen|socket|sendto)\(2\)"
     r"|(?:stream_socket_\w+|fsockopen|socket_\w+)\(\):[^\n]*(?:Permission denied|Operation not permitted|\[13\]|\[1\])"
-    r"|SocketException \((?:13|1)\): (?:Permission denied|Operation not permitted)"
+    r"|SocketException \((?:13|1)\): (?:Permission denied|Operation not permitted)|\bEAFNOSUPPORT\b|\[Errno 97\]"
+    r"|\bcode: 97\b|[Aa]ddress family not supported"
 )
 _NET_CONTEXT = re.compile(
     r"\b(?:socket|sock|self\._sock|server|s)\.(?:connect|connect_ex|bind|listen|sendto)\(|\bcreate_connection\(|\bserver_bind\b"
     r"|\bcreate_server\(|\bstart_server\(|\bsock_connect\b|\bsocketserver\b|Tcp(?:Listener|Stream)|UdpSocket|URLError"
-    r"|NewConnectionError|while attempting to bind|\bsocket\.socket\("
+    r"|NewConnectionError|while attempting to bind|\b_?socket\.socket\b|/socket\.py\""
 )
 _PERMISSION = re.compile(r"\[Errno (?:1|13)\]|\bcode: (?:1|13), kind: PermissionDenied\b|\bPermissionDenied\b")
 
 _READ_ONLY = re.compile(r"\[Errno 30\]|\bEROFS\b|\bcode: 30, kind: ReadOnlyFilesystem\b|[Rr]ead-only file system")
 _WRITE_DENIED = re.compile(
     r"\[Errno (?:1|13)\] (?:Permission denied|Operation not permitted): [^\n]*?['\"](?P<py>/[^'\"\n]+)"
-    r"|\b(?:EACCES|EPERM): (?:permission denied|operation not permitted), (?:open|mkdir|unlink|rename|rmdir|symlink|link"
-    r"|copyfile|write|truncate|mkdtemp)[^\n]*?'(?P<node>/[^'\n]+)'"
+    r"|\b(?:EACCES|EPERM): (?:permission denied|operation not permitted), (?:open|mkdir|unlink|rename|rmdir|symlink"
+    r"|link|copyfile|write|truncate|mkdtemp)[^\n]*?'(?P<node>/[^'\n]+)'"
     r"|\b(?:open|mkdir|unlinkat|remove|rename|symlink|link|truncate|create) (?P<go>/[^:\n]+): (?:permission denied"
     r"|operation not permitted)"
     r"|AccessDeniedException: (?P<java>/[^\s:]+)|FileNotFoundException: (?P<java2>/\S+) \((?:Permission denied"
@@ -100,12 +103,28 @@ _WRITE_DENIED = re.compile(
     r"|(?:fopen|file_put_contents|mkdir|unlink|rename|touch)\((?P<php>/[^)\n]+)\): [^\n]*(?:Permission denied"
     r"|Operation not permitted)"
 )
-_GIT_PATH = re.compile(r"/\.git(?:/|['\"\s:),]|$)")
+_GIT_PATH = re.compile(r"(?:^|[/'\"\s])\.git(?:/|['\"\s:),]|$)")
+
+
+# words, in small letters, of which a line must hold one to matter: of causes, and of what they are judged by
+_CAUSES = (
+    "errno", "eacces", "eperm", "erofs", "efbig", "eagain", "enomem", "enetunreach", "enetdown", "ehostunreach",
+    "econnrefused", "eai_again", "enotfound", "permission", "denied", "not permitted", "read-only", "unreachable",
+    "readonlyfilesystem", "resolution", "name or service", "nodename", "unknownhost", "noroutetohost", "getaddrinfo",
+    "address family", "eafnosupport", "code: 97", "could not resolve", "lookup ", "dns error", "refused", "memory",
+    "bad_alloc", "allocation", "too large",
+    "filetoolarge", "sigxfsz", "size limit", "unavailable", "thread", "fork", "sem_open",
+)  # fmt: skip
+_CONTEXT = (
+    "connect", "bind", "listen", "sendto", "socket", "server", "tcp", "udp", "urlerror", "popen", "spawn", "command::",
+    "execute_child", "semlock", "shm", "multiprocessing", "localhost", "127.", "::1", "assert", "expect", "exception",
+    "failed:", "not equal", "error trace", "failure", "caused by", "[cause]", "did not raise", "comparison",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What one failure is judged by. `network` are words of the level about what it blocks."""
+    """What one failure is judged by."""
 
     isolation: Isolation
     text: str
@@ -120,15 +139,25 @@ def sandbox_note(isolation: Isolation, raw_text: str, *, writable: Collection[st
     """
     if isolation.level == "none":
         return ""
-    text = _without_assertions(raw_text[-MAX_TEXT:])
+    text = _without_assertions(_of_interest(raw_text[-MAX_TEXT:]))
     case = _Case(isolation, text, tuple(w.rstrip("/") for w in writable))
     return next((note for rule in _RULES if text and (note := rule(case))), "")
+
+
+def _of_interest(text: str) -> str:
+    """The lines that could matter: thousands of failures are judged, and few of them have any."""
+    small = text.lower()
+    if not any(word in small for word in _CAUSES):
+        return ""
+    words = (*_CAUSES, *_CONTEXT)
+    lines = [(line[:MAX_LINE], line[:MAX_LINE].lower()) for line in text.splitlines()]
+    return "\n".join(line for line, small in lines if any(word in small for word in words))
 
 
 def _without_assertions(text: str) -> str:
     """Of chained exceptions, those that are no assertion: what an assertion says quotes what it compared."""
     parts = _CHAIN.split(text)
-    return "\n".join(p for p in parts if p.strip() and not _ASSERTS.search(_SOURCE.sub("", p)))
+    return "\n".join(p for p in parts if p.strip() and not _ASSERTS.search(p))
 
 
 def _limits(case: _Case) -> str:
@@ -138,7 +167,7 @@ def _limits(case: _Case) -> str:
         return (f"the sandbox ({case.isolation.level}) bounds how many processes tests may have: use fewer workers, "
                 "or run with `--sandbox off`")  # fmt: skip
     if _MEMORY.search(case.text):
-        return f"the tests' processes have a memory limit in the sandbox ({case.isolation.level}): use less memory in the test"
+        return f"the sandbox ({case.isolation.level}) bounds the memory of tests: use less in the test"
     if _FILE_SIZE.search(case.text):
         return f"the sandbox ({case.isolation.level}) bounds the size of one file: write a smaller one in the test"
     return ""
@@ -148,8 +177,8 @@ def _shared_memory(case: _Case) -> str:
     semaphore = _SEMAPHORE.search(case.text) and _DENIED_ERRNO.search(case.text)
     if not (_SHARED_MEMORY.search(case.text) or semaphore) or case.isolation.level == "job":
         return ""
-    return (f"the sandbox ({case.isolation.level}) offers no shared memory (/dev/shm): use threads or pipes in the test, "
-            "or run with `--sandbox off`")  # fmt: skip
+    return (f"the sandbox ({case.isolation.level}) offers no shared memory (/dev/shm): use threads or pipes in "
+            "the test, or run with `--sandbox off`")  # fmt: skip
 
 
 def _network(case: _Case) -> str:
@@ -163,7 +192,8 @@ def _network(case: _Case) -> str:
     if denied or _UNREACHABLE.search(text) or _RESOLVE.search(text):
         return (f"tests have no network in the sandbox ({level}): answer in the test what it would ask the network, "
                 "set `network = true`, or run with `--sandbox off`")  # fmt: skip
-    if _REFUSED.search(text) and _LOOPBACK.search(text) and level in ("bwrap", "container"):
+    own_loopback = case.isolation.network == "isolated" and level != "seatbelt"
+    if own_loopback and _REFUSED.search(text) and _LOOPBACK.search(text):
         return (f"tests have a 127.0.0.1 of their own in the sandbox ({level}), where a service outside cannot be "
                 "reached: if the test needs one, set `network = true`, or run with `--sandbox off`")  # fmt: skip
     return ""
