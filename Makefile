@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-other lint format bench node lock clean
+.PHONY: help setup demo test test-other lint format bench node tools lock clean
 
 help:
 	@echo "make demo    a red example repository, turned green offline"
 	@echo "make test    lint, then all tests"
-	@echo "make lint | format | bench | node | setup | lock | clean"
+	@echo "make lint | format | bench | node | tools | setup | lock | clean"
 
 setup: $(STAMP)
 
@@ -33,7 +33,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint node test-other
+test: lint tools node test-other
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 test-other: $(STAMP)
@@ -42,10 +42,16 @@ test-other: $(STAMP)
 node: $(STAMP)
 	@sh scripts/node_tools.sh $(VENV)
 
+# Programs that tests of runners and of the sandbox use: installed on a CI machine, named elsewhere.
+tools:
+	@sh scripts/test_tools.sh
+
 bench: $(STAMP)
 	$(BIN)/python benchmarks/edits.py
 	$(BIN)/python benchmarks/races.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/sandbox.py
+	$(BIN)/python benchmarks/testing.py
 
 # Needs uv. The lock holds names and versions only, so that any index can serve it.
 lock:

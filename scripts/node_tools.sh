@@ -12,3 +12,4 @@ if ! command -v npm >/dev/null 2>&1; then
     export PATH
 fi
 sh tests/node/install.sh || echo "SKIPPED: the Node test clients (see above)"
+sh tests/js_runners/install.sh || echo "SKIPPED: the test runners of JavaScript (see above)"

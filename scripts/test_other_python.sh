@@ -1,6 +1,6 @@
 #!/bin/sh
 # The engine's tests on the newest other Python of this machine, in an environment of its own inside the main one.
-# Quick: the loop's own tests and the corpus of known bugs run on the main Python only.
+# Quick: the loop's own tests, those of other languages' runners and the corpora run on the main Python only.
 set -eu
 venv=$1
 jobs=$2
@@ -18,4 +18,5 @@ if [ ! -e "$stamp" ] || [ "$(cat "$stamp")" != "$python" ] || [ requirements.loc
 fi
 echo "tests/coding (quick) on $("$other/bin/python" --version)"
 exec "$other/bin/python" -m pytest -q -n "$jobs" --dist worksteal tests/coding \
-    --ignore=tests/coding/test_fix_run.py -k "not known_bug"
+    --ignore=tests/coding/test_fix_run.py --ignore-glob='tests/coding/test_runner_*' \
+    --ignore=tests/coding/test_attacks_running.py --ignore=tests/coding/test_testing_corpus.py -k "not known_bug"

@@ -141,5 +141,5 @@ def test_proof_is_made_once_even_for_later_processes_and_again_when_the_environm
 
 def test_required_sandbox_is_refused_before_anything_runs(tmp_path):
     with pytest.raises(Refused) as caught:
-        run_tests(project(tmp_path, FILES), settings_with(tmp_path, sandbox="required"))
+        run_tests(project(tmp_path, FILES), settings_with(tmp_path, sandbox="required", sandbox_level="none"))
     assert caught.value.kind == "sandbox_required"

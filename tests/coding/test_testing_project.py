@@ -53,6 +53,8 @@ def test_the_root_is_the_project_where_its_settings_name_a_runner(tmp_path):
         (("api/tests/test_b.py::test_b",), ("api", "pytest")),
         (("tests/test_a.py",), ("", "pytest")),
         (("a bare name",), ("", "pytest")),
+        (("api/tests.test_b.Case.test_one",), ("api", "pytest")),
+        (("no/such/folder",), ("", "pytest")),
     ],
 )
 def test_the_nearest_project_above_the_selection_is_meant(tmp_path, selection, wanted):

@@ -96,7 +96,7 @@ def test_whitelisted_argv_runs_with_the_same_interpreter_and_others_are_refused(
         run_tests(root, argv=["pytest", "-p", "evil"])
     assert caught.value.kind == "argument_value_invalid"
     with pytest.raises(UsageError):
-        run_tests(root, runner="jest")
+        run_tests(root, runner="no-such-runner")
 
 
 def test_stepwise_stop_after_a_failure_is_red_and_no_crash(root):

@@ -3,9 +3,13 @@
 import textwrap
 
 import pytest
-from support.suites import project, run_tests, tree
+from support.suites import project, run_tests, settings_with, tree
 
 from regreen.model import SuiteStatus
+from regreen.sandbox import Cancel
+from regreen.testing.pytest_suite import run_pytest
+from regreen.testing.request import SuiteRequest
+from regreen.workspace import Workspace
 
 
 def written(root, **options):
@@ -161,7 +165,9 @@ def test_run_that_asks_for_nothing_installs_no_hook_and_one_that_asks_changes_no
         assert not [o for o in gc.get_objects() if type(o).__name__ == "Written"]
     """
     root = project(tmp_path, {"test_a.py": textwrap.dedent(code)})
-    assert run_tests(root).green
+    with Workspace(root) as workspace:
+        request = SuiteRequest(workspace, settings_with(tmp_path), tmp_path / "store", 60.0)
+        assert run_pytest(request, Cancel(), None).green
     before = tree(root)
     report, paths = written(root)
     assert (report.status, paths) == (SuiteStatus.FAILED, ["x"])

@@ -37,7 +37,7 @@ def test_doctor_finds_everything_in_a_good_repository(shell):
     done = shell.run("doctor", "--json")
     checks = {c["name"]: c["level"] for c in done.document["checks"]}
     assert done.code == 0 and done.document["ok"]
-    assert {"state", "git", "tests", "sandbox", "syntax", "runs"} == set(checks)
+    assert {"state", "git", "tests", "python", "sandbox", "syntax", "runs"} == set(checks)
     assert checks["tests"] == checks["git"] == checks["state"] == "ok"
 
 
@@ -56,7 +56,7 @@ def test_doctor_is_of_use_outside_a_repository(shell, tmp_path):
 def test_doctor_names_an_interpreter_without_pytest(shell, tmp_path):
     done = shell.run("doctor", "--python", "/nonexistent/python", "--json")
     levels = {c["name"]: c["level"] for c in done.document["checks"]}
-    assert (done.code, levels["tests"]) == (3, "fail")
+    assert (done.code, levels["tests"], levels["python"]) == (3, "ok", "fail")
 
 
 def test_setup_writes_the_file_trusts_the_root_and_shows_the_difference(shell):

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from regreen.cli.exit_codes import ENVIRONMENT, OK
 from regreen.cli.invocation import Answer, Invocation
@@ -14,6 +14,10 @@ from regreen.cli.lines import Line, Style
 from regreen.errors import RegreenError, UsageError
 from regreen.settings import Settings
 from regreen.wire import to_object
+
+if TYPE_CHECKING:
+    from regreen.testing import Project
+    from regreen.workspace import Workspace
 
 Level: TypeAlias = Literal["ok", "warn", "fail"]
 _STYLES: dict[Level, Style] = {"ok": "good", "warn": "warn", "fail": "bad"}
@@ -104,22 +108,33 @@ def _git(settings: Settings, repo: Path | None) -> Iterator[Check]:
 
 
 def _tests(settings: Settings, repo: Path | None) -> Iterator[Check]:
-    from regreen.sandbox import Cancel
-    from regreen.testing import Interpreter, find_interpreter
+    from regreen.testing import ROWS, NoProject, find_project
     from regreen.workspace import Workspace
 
     if repo is None:
         yield Check("tests", "warn", "no repository here", "name one with --repo")
         return
-    workspace = Workspace(repo, settings.limits)
-    found = find_interpreter(workspace, settings, Cancel())
-    workspace.close()
+    with Workspace(repo, settings.limits) as workspace:
+        project = find_project(workspace, ROWS, ())
+        if isinstance(project, NoProject):
+            yield Check("tests", "warn", project.message, "see `regreen test --runner`")
+            return
+        where = f" in {project.folder}" if project.folder else ""
+        others = f"; also here: {', '.join(project.others)}" if project.others else ""
+        yield Check("tests", "ok", f"{project.row.name}{where}: {project.why}{others}")
+        if project.row.name in ("pytest", "unittest"):
+            yield _interpreter(workspace, settings, project)
+
+
+def _interpreter(workspace: Workspace, settings: Settings, project: Project) -> Check:
+    from regreen.sandbox import Cancel
+    from regreen.testing import Interpreter, find_interpreter
+
+    needs = "unittest" if project.row.name == "unittest" else "pytest"
+    found = find_interpreter(workspace, settings, Cancel(), start=project.folder, needs=needs)
     if isinstance(found, Interpreter):
-        yield Check(
-            "tests", "ok", f"{found.path} (Python {found.version}, pytest {found.pytest_version}, {found.source})"
-        )
-    else:
-        yield Check("tests", "fail", found.message, found.hint)
+        return Check("python", "ok", f"{found.path} ({found.shown})")
+    return Check("python", "fail", found.message, found.hint)
 
 
 def _sandbox(settings: Settings, _repo: Path | None) -> Iterator[Check]:

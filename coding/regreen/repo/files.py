@@ -86,7 +86,7 @@ def _walk(workspace: Workspace, notes: list[str]) -> FileList:
         name = folder.rpartition("/")[2]
         if ignores.ignored(folder, is_folder=True):
             return True
-        if name in _DEPENDENCY_FOLDERS or workspace.image_kind(folder + "/pyvenv.cfg") == "file":
+        if name in _DEPENDENCY_FOLDERS or _is_virtual_environment(workspace, folder):
             dependencies.add(folder)
             return True
         folders += 1
@@ -97,6 +97,13 @@ def _walk(workspace: Workspace, notes: list[str]) -> FileList:
     if folders > MAX_FOLDERS:
         notes.append(f"more than {MAX_FOLDERS} folders: the rest is not listed")
     return _collect({path: s for path, s in found.items() if not ignores.ignored(path)}, notes)
+
+
+def _is_virtual_environment(workspace: Workspace, folder: str) -> bool:
+    try:
+        return workspace.image_kind(f"{folder}/pyvenv.cfg") == "file"
+    except RegreenError:  # the path is too long for the system: nothing that anybody could have made there
+        return False
 
 
 def _collect(found: Mapping[str, Stat], notes: list[str]) -> FileList:

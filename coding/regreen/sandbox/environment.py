@@ -58,9 +58,14 @@ def child_environment(
     return {**kept, **_FIXED, **(extra or {})}
 
 
+def is_withheld(name: str) -> bool:
+    """Whether a variable of this name is never passed on: a secret, or a switch of a loader, interpreter or runner."""
+    return _NEVER.fullmatch(name) is not None
+
+
 def _is_passed(name: str, listed: Collection[str]) -> bool:
     wanted = name.upper() in _PASSED or name.upper().startswith("LC_") or name in listed
-    return wanted and not _NEVER.fullmatch(name)
+    return wanted and not is_withheld(name)
 
 
 def _clean_path(path: str, root: Path | None, venv: str) -> str:

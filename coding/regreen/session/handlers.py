@@ -69,6 +69,7 @@ def _tests(call: Call) -> dict[str, Json]:
         timeout_s=a.get("timeout_s", 0.0),
         last_failed=a.get("last_failed", False),
         runner=a.get("runner", "auto"),
+        warm=a.get("warm", False),
     )
     _wait(job, call, stop_on_cancel=True)
     if job.error is not None:

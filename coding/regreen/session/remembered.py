@@ -1,5 +1,5 @@
-"""What is remembered of a repository's test runs: which tests failed, how long each took, and the outcomes of the last
-run of each selection, so that the next one can say what is new.
+"""What is remembered of a repository's test runs: which tests failed, and of the last run of each selection the
+outcomes and how long it took, so that the next one can say what is new.
 
 One JSON file in the state folder. Whatever is odd about it only means that nothing is remembered.
 """
@@ -51,14 +51,19 @@ class TestMemory:
         """Ids that failed when they were last run; empty where none did, or none is known."""
         return tuple(map(str, self._load()["failed"]))
 
-    def durations_s(self) -> Mapping[str, float]:
-        """Seconds that each test of the last complete run took."""
-        return cast("Mapping[str, float]", self._load()["durations_s"])
-
     def baseline(self, question: Question) -> Mapping[str, CaseOutcome] | None:
         """Outcomes of the last run of the same question that told its results; None where there was none."""
-        found = self._load()["runs"].get(question.key())
+        found = self._run(question).get("outcomes")
         return cast("Mapping[str, CaseOutcome]", found) if isinstance(found, dict) else None
+
+    def took_s(self, question: Question) -> float | None:
+        """Seconds that the last run of the same question took; None where there was none."""
+        found = self._run(question).get("took_s")
+        return float(found) if isinstance(found, int | float) else None
+
+    def _run(self, question: Question) -> dict[str, Any]:
+        found = self._load()["runs"].get(question.key())
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
     def remember(self, question: Question, report: SuiteReport) -> None:
         """Take over what a run told; a run that told nothing changes nothing."""
@@ -67,12 +72,10 @@ class TestMemory:
         with self._guard:
             data = self._load()
             data["failed"] = _failed(data["failed"], question, report)
-            if question.everything:
-                data["durations_s"] = {i: round(s, 4) for i, s in report.durations_s.items()}
             runs: dict[str, Any] = data["runs"]
             runs.pop(question.key(), None)
             if report.status in _TOLD and len(report.outcomes) <= MAX_TESTS:
-                runs[question.key()] = dict(report.outcomes)
+                runs[question.key()] = {"outcomes": dict(report.outcomes), "took_s": report.duration_s}
             data["runs"] = dict(list(runs.items())[-MAX_RUNS:])
             self._save(data)
 
@@ -82,7 +85,7 @@ class TestMemory:
         except (OSError, ValueError):
             data = None
         known = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-        wanted = {"failed": list, "durations_s": dict, "runs": dict}
+        wanted = {"failed": list, "runs": dict}
         return {k: known[k] if isinstance(known.get(k), kind) else kind() for k, kind in wanted.items()}
 
     def _save(self, data: Mapping[str, Any]) -> None:

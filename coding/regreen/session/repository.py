@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from regreen.session.fixing import FixOptions
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
+    from regreen.testing.warm import WarmPytest
 
 Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
@@ -87,7 +88,15 @@ class Session:
         return Snapshots(self.store, self.workspace, self.journal, self.git)
 
     def close(self) -> None:
+        if "_warm" in self.__dict__:
+            self._warm.close()
         self.workspace.close()
+
+    @cached_property
+    def _warm(self) -> WarmPytest:
+        from regreen.testing.warm import WarmPytest
+
+        return WarmPytest()
 
     # --- reading -------------------------------------------------------------------------------------
 
@@ -206,9 +215,13 @@ class Session:
         last_failed: bool = False,
         on_written: Callable[[Sequence[str]], None] | None = None,
         runner: str = "auto",
+        warm: bool = False,
     ) -> SuiteReport:
-        """Run tests cold, remember what came of it, and say what changed since the same tests were last run. The
-        caller has asked `allow("run")`.
+        """Run tests, remember what came of it, and say what changed since the same tests were last run. The caller has
+        asked `allow("run")`.
+
+        `warm`: pytest's tests may be run by a process that stays and has other people's modules imported already;
+        quick, but the next cold run has the last word.
 
         With `isolate`, the tests after one that crashes or hangs are run in a process of their own. `last_failed`
         runs only the tests that failed in the last run, where there are any. `on_written` hears, while they run,
@@ -232,6 +245,8 @@ class Session:
             last_failed=memory.last_failed() if last_failed else (),
             on_written=on_written,
             runner=runner,
+            last_s=memory.took_s(question),
+            warm=self._warm if warm else None,
         )
         before = memory.baseline(question)
         memory.remember(question, report)

@@ -25,7 +25,14 @@ def _told(progress: Progress) -> str:
 
 
 def start_tests(
-    session: Session, selection: Sequence[str], *, argv: Sequence[str], timeout_s: float, last_failed: bool, runner: str
+    session: Session,
+    selection: Sequence[str],
+    *,
+    argv: Sequence[str],
+    timeout_s: float,
+    last_failed: bool,
+    runner: str,
+    warm: bool,
 ) -> tuple[Job, Callable[[], SuiteReport | None]]:
     """Run tests as a job. The second value gives the report once the job is done."""
     session.allow("run")
@@ -42,6 +49,7 @@ def start_tests(
                 timeout_s=timeout_s,
                 last_failed=last_failed,
                 runner=runner,
+                warm=warm,
                 cancel=job.cancel,
                 log_folder=session.store.run_folder(run_id),
                 on_progress=lambda p: job.set_progress(_told(p)),

@@ -42,7 +42,8 @@ class RawFailure:
 
 @dataclass
 class Record:
-    """One pytest process, as far as it told. Grows with every message; `clock` gives the time of a test's start."""
+    """One process of a Python runner, as far as it told. Grows with every message; `clock` gives the time of a
+    test's start."""
 
     nonce: str
     clock: Callable[[], float]
@@ -61,10 +62,14 @@ class Record:
     internal: str = ""
     interrupted: str = ""
     lost_workers: dict[str, str] = field(default_factory=dict[str, str])  # test -> what pytest-xdist said
+    subtests: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # test -> those of it that failed
+    unmatched: tuple[str, ...] | None = None  # targets that took in no test
     exit_code: int | None = None
+    exit_at: float = float("inf")
     foreign: int = 0
     written: dict[str, None] = field(default_factory=dict[str, None])  # paths that the process itself wrote
     written_full: bool = False
+    aside: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])  # what only a warm run tells
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> None:
@@ -112,11 +117,16 @@ class Record:
                 self.internal = m["text"]
             case "interrupted":
                 self.interrupted = m["text"]
+            case "unmatched":
+                self.unmatched = tuple(m["words"])
             case "exit":
                 self.exit_code = m["rc"]
+                self.exit_at = self.clock()
             case "written":
                 self.written.update(dict.fromkeys(p for p in m["paths"] if _inner(p)))
                 self.written_full = m["full"]
+            case "loaded" | "touched":
+                self.aside.append(m)
             case _:
                 pass
 
@@ -130,6 +140,8 @@ class Record:
             self.outcomes[name] = outcome
         if m["when"] == "???":
             self.lost_workers[name] = m["detail"]["message"]
+        if m.get("sub"):
+            self.subtests.setdefault(name, []).append(m["sub"])
         if outcome in ("failed", "error"):
             self.failures.setdefault(name, _failure(m))
 

@@ -48,7 +48,7 @@ class Plan:
     `argv[0]` is absolute. `env` is added to the child's environment. `live`: a reporter of ours is loaded; the number
     of its end of the private channel replaces `{channel}` in the argv and in values of `env`. `writable` are folders
     outside of the project that the runner must write (its caches). `data` is the runner's own, for `read`.
-    `selection` is what must have matched, for the verdict.
+    `shown` is the command as a person would type it, where `argv` is a driver of ours.
     """
 
     argv: tuple[str, ...]
@@ -58,16 +58,19 @@ class Plan:
     live: bool = False
     writable: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     data: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the process ended. `messages` came over the private channel; `log` is the complete output's file."""
+    """How the process ended. `messages` came over the private channel; `log` is the complete output's file. `lasted`:
+    its runner had told that it was done, and it was ended because it went on."""
 
     completed: Completed
     log: Path
     messages: tuple[Mapping[str, Any], ...] = ()
+    lasted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,9 @@ class Heard:
     `errors` are what stands before any test: a file that cannot be loaded, a build that breaks (id: the file or
     package). `finished`: the report says that the run came to its end. `running` are tests that had started and not
     ended. `missing` is a diagnosis that makes the status `environment`. `unmatched` are entries of the selection that
-    named no test. `refused` is what the runner said where it did not accept its arguments or settings.
+    named no test. `refused` is what the runner said where it did not accept its arguments or settings. `crash` says
+    how a process of the runner's ended without its results, where that is not the runner itself. `exit_may_lie`: the
+    exit status also stands for tests that are not in this report.
     """
 
     cases: tuple[Case, ...] = ()
@@ -98,6 +103,8 @@ class Heard:
     refused: str = ""
     unmatched: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    crash: str = ""
+    exit_may_lie: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,6 @@ class Facts:
     completed: Completed
     selection: tuple[str, ...]
     log: str
-    exit_may_lie: bool = False  # the runner's own exit status says nothing
 
     @property
     def failing(self) -> list[Case]:
@@ -145,6 +151,8 @@ def _crashed(f: Facts) -> Verdict | None:
         return Verdict(SuiteStatus.CRASHED, f"{f.runner} was ended by the {limit} limit{_standing(f)}{_tail(f)}")
     if f.completed.returncode is None:
         return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended without its results ({how}){_standing(f)}{_tail(f)}")
+    if f.heard.crash:
+        return Verdict(SuiteStatus.CRASHED, f"{f.heard.crash}{_tail(f)}")
     if f.heard.refused:
         return Verdict(SuiteStatus.ENVIRONMENT, f"{f.runner} refuses its arguments or settings: {f.heard.refused}")
     if not f.heard.finished and not f.heard.errors:
@@ -173,7 +181,7 @@ def _nothing(f: Facts) -> Verdict | None:
 
 
 def _untold(f: Facts) -> Verdict | None:
-    if f.completed.returncode and not f.exit_may_lie:
+    if f.completed.returncode and not f.heard.exit_may_lie:
         return Verdict(SuiteStatus.FAILED, f"{f.runner} ended with exit status {f.completed.returncode} although no "
                                            f"test failed (a coverage threshold, for example){_tail(f)}")  # fmt: skip
     return None

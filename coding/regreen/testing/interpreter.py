@@ -1,7 +1,7 @@
-"""Which Python runs the project's tests: never a guess that is not proven by importing pytest in it.
+"""Which Python runs the project's tests: never a guess that is not proven by importing the runner in it.
 
 Order: the one that settings name, the active virtual environment, the project's own, and only where the project has
-nothing of its own the one that runs regreen. A project's environment without pytest is reported, not passed over.
+nothing of its own the one that runs regreen. A project's environment without the runner is reported, not passed over.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 from regreen.errors import EnvironmentFault
-from regreen.sandbox import Cancel, Command, child_environment, run
-from regreen.settings import Settings, own_interpreter
+from regreen.sandbox import Cancel, Command, Completed, child_environment, confine, isolation, run
+from regreen.settings import Settings
+from regreen.testing.environments import candidates
 from regreen.workspace import Workspace
+
+Needs: TypeAlias = Literal["pytest", "unittest"]
 
 OLDEST_PYTHON = (3, 8)
 OLDEST_PYTEST = 7
 PROBE_S = 60.0
-_VENVS = (".venv", "venv")
 _PROOFS = "interpreters.json"
 _MAX_PROOFS = 100
 _MARK = "regreen-probe "
 _PROBE = f"""
 import sys
 sys.path.pop(0)
-import json
+import json, unittest
 say = {{"version": list(sys.version_info[:3])}}
 try:
     import pytest
@@ -40,19 +40,26 @@ try:
     say["site"] = str(__import__("pathlib").Path(pytest.__file__).parents[1])
 except ImportError as e:
     say["problem"] = str(e)
+    say["site"] = __import__("sysconfig").get_paths()["purelib"]
 print({_MARK!r} + json.dumps(say))
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python that was seen to import pytest. `source` says why this one; `venv` is its environment's folder."""
+    """A Python that was seen to import the runner. `pytest_version` is empty where unittest was wanted and pytest is
+    not there. `source` says why this one; `venv` is its environment's folder."""
 
     path: str
     version: str
     pytest_version: str
     source: str
     venv: str = ""
+
+    @property
+    def shown(self) -> str:
+        runner = f", pytest {self.pytest_version}" if self.pytest_version else ""
+        return f"{self.source} (Python {self.version}{runner})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ _proven: dict[str, _Proof] = {}
 
 
 def find_interpreter(
-    workspace: Workspace, settings: Settings, cancel: Cancel, *, start: str = ""
+    workspace: Workspace, settings: Settings, cancel: Cancel, *, start: str = "", needs: Needs = "pytest"
 ) -> Interpreter | NoInterpreter:
     """The interpreter for the tests in folder `start` (relative to the root), or what was tried.
 
@@ -96,64 +103,17 @@ def find_interpreter(
     and the folder that holds pytest stay as they are.
     """
     tried: list[Tried] = []
-    for path, source in _candidates(workspace.root, settings, start):
-        found = _prove(path, source, workspace.root, settings, cancel)
+    for one in candidates(workspace, settings, start):
+        prober = _Prober(one.source, needs, workspace.root, settings, cancel)
+        found = Tried(one.path, one.source, one.problem) if one.problem else prober.prove(one.path)
         if isinstance(found, Interpreter):
             return found
         tried.append(found)
-        if source.startswith("setting"):
-            break
-    return NoInterpreter(tuple(tried), _hint(tried[-1]))
-
-
-def _candidates(root: Path, settings: Settings, start: str) -> Iterator[tuple[str, str]]:
-    if settings.python:
-        yield settings.python, "setting `python`"
-        return
-    anything = False
-    active = settings.environ.get("VIRTUAL_ENV", "")
-    if active and os.path.realpath(active) != os.path.realpath(sys.prefix) and Path(active).is_dir():
-        anything = True
-        yield str(_python_of(Path(active))), "VIRTUAL_ENV"
-    for folder in _upward(start):
-        for name in _VENVS:
-            venv = root / folder / name
-            if (venv / "pyvenv.cfg").is_file() or _python_of(venv).exists():
-                anything = True
-                yield str(_python_of(venv)), f"the project's {PurePosixPath(folder, name)}"
-    if not anything:
-        yield own_interpreter(), "regreen's own, since the project has none"
-
-
-def _upward(start: str) -> Iterator[str]:
-    folder = PurePosixPath(start or ".")
-    yield str(folder)
-    yield from (str(p) for p in folder.parents)
-
-
-def _python_of(venv: Path) -> Path:
-    return venv / "Scripts" / "python.exe" if os.name == "nt" else venv / "bin" / "python"
-
-
-def _prove(path: str, source: str, root: Path, settings: Settings, cancel: Cancel) -> Interpreter | Tried:
-    program = path if Path(path).is_absolute() else shutil.which(path, path=settings.environ.get("PATH", ""))
-    if not program or not Path(program).is_file():
-        return Tried(path, source, "there is no such program")
-    venv = _venv_of(Path(program))
-    known = _proven.get(program) or _load(settings.cache_dir).get(program)
-    if known is not None and known.stamp == _stamp(program, venv, known.site):
-        _proven[program] = known
-        return replace(known.found, source=source)
-    proof = _probe(program, source, venv, root, settings, cancel)
-    if isinstance(proof, Tried):
-        return proof
-    _proven[program] = proof
-    _save(settings.cache_dir)
-    return proof.found
+    return NoInterpreter(tuple(tried), _hint(tried, needs))
 
 
 def _stamp(program: str, venv: str, site: str) -> tuple[int, ...]:
-    files = (Path(program), *([Path(venv, "pyvenv.cfg")] if venv else []), Path(site))
+    files = (Path(program), *([_marker(Path(venv))] if venv else []), Path(site))
     try:
         return tuple(f.stat().st_mtime_ns for f in files)
     except OSError:
@@ -181,44 +141,91 @@ def _save(cache: Path) -> None:
 
 def _venv_of(program: Path) -> str:
     folder = program.parent.parent
-    return str(folder) if (folder / "pyvenv.cfg").is_file() else ""
+    return str(folder) if _marker(folder).exists() else ""
 
 
-def _probe(program: str, source: str, venv: str, root: Path, settings: Settings, cancel: Cancel) -> _Proof | Tried:
-    env = child_environment(settings.environ, {"PYTHONDONTWRITEBYTECODE": "1"}, root=root, venv=venv)
-    command = Command((program, "-c", _PROBE), Path(tempfile.gettempdir()), env, PROBE_S)
-    try:
-        completed = run(command, cancel=cancel)
-    except EnvironmentFault as e:
-        return Tried(program, source, e.message)
+def _marker(env: Path) -> Path:
+    """What makes a folder an environment, of conda or of any other tool."""
+    conda = env / "conda-meta"
+    return conda if conda.is_dir() else env / "pyvenv.cfg"
+
+
+@dataclass(frozen=True, slots=True)
+class _Prober:
+    source: str
+    needs: Needs
+    root: Path
+    settings: Settings
+    cancel: Cancel
+
+    def prove(self, path: str) -> Interpreter | Tried:
+        program = path if Path(path).is_absolute() else shutil.which(path, path=self.settings.environ.get("PATH", ""))
+        if not program or not Path(program).is_file():
+            return Tried(path, self.source, "there is no such program")
+        venv = _venv_of(Path(program))
+        known = _proven.get(program) or _load(self.settings.cache_dir).get(program)
+        if known is not None and self._enough(known.found) and known.stamp == _stamp(program, venv, known.site) != ():
+            _proven[program] = known
+            return replace(known.found, source=self.source)
+        proof = self._probe(program, venv)
+        if isinstance(proof, Tried):
+            return proof
+        _proven[program] = proof
+        _save(self.settings.cache_dir)
+        return proof.found
+
+    def _enough(self, found: Interpreter) -> bool:
+        return bool(found.pytest_version) or self.needs == "unittest"
+
+    def _probe(self, program: str, venv: str) -> _Proof | Tried:
+        env = child_environment(self.settings.environ, {"PYTHONDONTWRITEBYTECODE": "1"}, root=self.root, venv=venv)
+        confinement = confine(isolation(self.settings), self.root)
+        command = Command((program, "-c", _PROBE), self.root, env, PROBE_S, confinement=confinement)
+        try:
+            completed = run(command, cancel=self.cancel)
+        except EnvironmentFault as e:
+            return Tried(program, self.source, e.message)
+        answer = _answer(completed)
+        if isinstance(answer, str):
+            return Tried(program, self.source, answer)
+        return self._judge(answer, program, venv)
+
+    def _judge(self, answer: dict[str, object], program: str, venv: str) -> _Proof | Tried:
+        version = answer.get("version")
+        numbers = tuple(int(n) for n in version) if isinstance(version, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        name = ".".join(map(str, numbers))
+        if numbers < OLDEST_PYTHON:
+            return Tried(program, self.source, f"Python {name} is too old, 3.8 or newer is wanted")
+        pytest_version = str(answer.get("pytest", ""))
+        if self.needs == "pytest":
+            if not pytest_version:
+                why = answer.get("problem", "no reason given")
+                return Tried(program, self.source, f"pytest cannot be imported ({why})")
+            if int(pytest_version.partition(".")[0]) < OLDEST_PYTEST:
+                problem = f"pytest {pytest_version} is too old, {OLDEST_PYTEST} or newer is wanted"
+                return Tried(program, self.source, problem)
+        site = str(answer["site"])
+        found = Interpreter(program, name, pytest_version, self.source, venv)
+        return _Proof(found, site, _stamp(program, venv, site))
+
+
+def _answer(completed: Completed) -> dict[str, object] | str:
+    """What a probe said, or how it failed."""
     text = completed.output_head.decode(errors="replace")
-    answers = [line[len(_MARK) :] for line in text.splitlines() if line.startswith(_MARK)]
-    if not answers:
-        ended = "did not answer in time" if completed.timed_out else f"ended with status {completed.returncode}"
-        return Tried(program, source, f"{ended}: {text[-200:].strip()!r}")
-    return _judge(json.loads(answers[-1]), program, source, venv)
+    said = [line[len(_MARK) :] for line in text.splitlines() if line.startswith(_MARK)]
+    if said:
+        return json.loads(said[-1])
+    ended = "did not answer in time" if completed.timed_out else f"ended with status {completed.returncode}"
+    return f"{ended}: {text[-200:].strip()!r}"
 
 
-def _judge(answer: dict[str, object], program: str, source: str, venv: str) -> _Proof | Tried:
-    version = answer.get("version")
-    numbers = tuple(int(n) for n in version) if isinstance(version, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    name = ".".join(map(str, numbers))
-    if numbers < OLDEST_PYTHON:
-        return Tried(program, source, f"Python {name} is too old, 3.8 or newer is wanted")
-    if "pytest" not in answer:
-        return Tried(program, source, f"pytest cannot be imported ({answer.get('problem', 'no reason given')})")
-    pytest_version = str(answer["pytest"])
-    if int(pytest_version.partition(".")[0]) < OLDEST_PYTEST:
-        return Tried(program, source, f"pytest {pytest_version} is too old, {OLDEST_PYTEST} or newer is wanted")
-    site = str(answer["site"])
-    found = Interpreter(program, name, pytest_version, source, venv)
-    return _Proof(found, site, _stamp(program, venv, site))
-
-
-def _hint(last: Tried) -> str:
-    if "pytest" in last.problem:
+def _hint(tried: list[Tried], needs: Needs) -> str:
+    without = [t for t in tried if "pytest" in t.problem]
+    if without:
+        path = without[-1].path
         return (
-            f"install it with `{last.path} -m pip install pytest` or `uv pip install --python {last.path} pytest`, "
+            f"install it with `{path} -m pip install pytest` or `uv pip install --python {path} pytest`, "
             "or name another interpreter with the setting `python` or REGREEN_PYTHON"
         )
-    return "make a virtual environment with pytest in the project, or set REGREEN_PYTHON to an interpreter that has it"
+    wanted = " with pytest" if needs == "pytest" else ""
+    return f"make a virtual environment{wanted} in the project, or set REGREEN_PYTHON to an interpreter that fits"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
@@ -40,6 +40,17 @@ class Look:
     def exists(self, name: str) -> bool:
         """Whether there is such a regular file."""
         return self._kind(name) == "file"
+
+    def holds(self, patterns: Iterable[str]) -> bool:
+        """Whether the folder itself has a file of one of these names; a name may be a pattern (`*.csproj`)."""
+        for pattern in patterns:
+            if "*" not in pattern:
+                found = self.exists(pattern)
+            else:
+                found = any("/" not in p and fnmatchcase(p, pattern) for p in self.below())
+            if found:
+                return True
+        return False
 
     def folder_exists(self, name: str) -> bool:
         """Whether there is such a folder."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from regreen.testing.looking import Look
@@ -63,15 +64,20 @@ def find_project(
 
 
 def _path_of(entry: str, workspace: Workspace) -> str:
-    """The part of an entry that is a path of the project; "" where it is a bare name."""
+    """The part of an entry that is a path of the project, or the nearest folder above it that exists (of an id such as
+    `sub/test_a.A.t`); "" where it is a bare name."""
     path = entry.partition("::")[0].partition(" > ")[0].strip()
     pure = PurePosixPath(path)
     if pure.is_absolute() and pure.is_relative_to(workspace.root):
         path = pure.relative_to(workspace.root).as_posix()
+    pure = PurePosixPath(path)
     look = Look(workspace)
     if not path or path.startswith(("/", "-")) or ".." in PurePosixPath(path).parts:
         return ""
-    return path if look.exists(path) or look.folder_exists(path) else ""
+    if look.exists(path):
+        return path
+    folders = (str(p) for p in (pure, *pure.parents) if str(p) != ".")
+    return next((f for f in folders if look.folder_exists(f)), "")
 
 
 def _choose(workspace: Workspace, rows: Sequence[Row], place: str, looks: dict[str, Look]) -> Project | NoProject:
@@ -98,7 +104,7 @@ def _signs(workspace: Workspace, rows: Iterable[Row], folder: str, looks: dict[s
     look = looks.setdefault(folder, Look(workspace, folder))
     found: list[_Found] = []
     for row in rows:
-        if folder and not any(look.exists(m) for m in row.marks):
+        if folder and not look.holds(row.marks):
             continue
         sign = row.detect(look)
         if sign is not None:
@@ -121,9 +127,9 @@ def _below(
     workspace: Workspace, rows: Sequence[Row], looks: dict[str, Look], at_root: Sequence[_Found]
 ) -> Project | NoProject:
     """Nothing is selected and the root is no project by its settings: is there one below?"""
-    marks = {m: None for r in rows for m in r.marks}
+    marks = tuple(dict.fromkeys(m for r in rows for m in r.marks))
     paths = looks[""].below()
-    folders = {str(PurePosixPath(p).parent) for p in paths if PurePosixPath(p).name in marks}
+    folders = {str(PurePosixPath(p).parent) for p in paths if any(fnmatchcase(PurePosixPath(p).name, m) for m in marks)}
     nested = sorted(f for f in folders if f != "." and f.count("/") < MAX_DEPTH)
     found = [p for f in nested if (p := _best(_signs(workspace, rows, f, looks))) is not None]
     outermost = [p for p in found if not any(_holds(q.folder, p.folder) for q in found)]

@@ -1,4 +1,4 @@
-"""One pytest process in the project's interpreter: started under the supervisor, heard over the private channel.
+"""One process of a Python runner in the project's interpreter: supervised, and heard over the private channel.
 
 Everything that it needs to write goes to a private folder that is gone afterwards; nothing of ours lands in the
 user's tree. The time limit of a single test is kept here, by the clock, from the messages about started tests.
@@ -11,7 +11,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -28,10 +28,12 @@ from regreen.sandbox import (
 )
 from regreen.testing.channel import Record
 from regreen.testing.interpreter import Interpreter
+from regreen.testing.lasting import GRACE_S, LASTED
 from regreen.testing.request import SuiteRequest
 
 MAX_DUMP_BYTES = 64 * 1024
 DUMP = "dump.txt"
+PYTEST_INSIDE = "regreen_inside"
 _LAUNCH = Path(__file__).with_name("inside") / "launch.py"
 _COLLECT_S = 20.0  # a test file may take this long to import, however short the limit of a test is
 
@@ -50,7 +52,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start it. `only` and `skip` are test ids, applied after collection; they switch pytest-xdist off."""
+    """How to start it. `only` and `skip` are test ids, applied after collection; they switch pytest-xdist off.
+    `inside` is the module that runs there; `targets` are told to it apart from its arguments."""
 
     interpreter: Interpreter
     arguments: tuple[str, ...]
@@ -58,13 +61,15 @@ class Launch:
     timeout_s: float
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    inside: str = PYTEST_INSIDE
+    targets: tuple[str, ...] = ()
 
 
 OnChange = Callable[[Record], None]
 
 
 class RunPart(Protocol):
-    """Runs one pytest process to its end, calling `on_change` in this thread for what it tells."""
+    """Runs one process to its end, calling `on_change` in this thread for what it tells."""
 
     def __call__(self, launch: Launch, request: SuiteRequest, cancel: Cancel, on_change: OnChange, /) -> Part: ...
 
@@ -89,11 +94,20 @@ def run_part(launch: Launch, request: SuiteRequest, cancel: Cancel, on_change: O
             dump=True,
         )
         stack = read_stack(folder)
-    return Part(record, completed, limits.overdue() if completed.timed_out else (), stack)
+    return settled(Part(record, completed, limits.overdue() if completed.timed_out else (), stack))
+
+
+def settled(part: Part) -> Part:
+    """The part, where it was ended only because it went on when all was told: with the exit status that it told."""
+    told = part.record.exit_code
+    if told is None or not part.completed.timed_out:
+        return part
+    completed = replace(part.completed, timed_out=False, signal=0, returncode=told, limit="")
+    return replace(part, completed=completed, overdue=(), notes=(*part.notes, LASTED))
 
 
 class TimeLimits:
-    """When the test that runs now must have ended."""
+    """When the test that runs now must have ended; and, when all is told, the process itself."""
 
     def __init__(self, record: Record, per_test_s: float) -> None:
         self._record = record
@@ -109,6 +123,8 @@ class TimeLimits:
         return ends
 
     def next_end(self) -> float:
+        if self._record.exit_code is not None:
+            return self._record.exit_at + GRACE_S
         return min((end for _, end in self._ends()), default=float("inf"))
 
     def overdue(self) -> tuple[str, ...]:
@@ -118,8 +134,12 @@ class TimeLimits:
 
 def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
     limits = request.settings.limits
+    own = private_arguments(request, folder) if launch.inside == PYTEST_INSIDE else ()
+    lasting = (request.store_folder / "pytest-cache", request.settings.cache_dir / "bytecode")
+    for place in lasting:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Command(
-        argv=(launch.interpreter.path, str(_LAUNCH), CHANNEL, *private_arguments(request, folder), *launch.arguments),
+        argv=(launch.interpreter.path, str(_LAUNCH), launch.inside, CHANNEL, *own, *launch.arguments),
         cwd=request.folder,
         env=process_environment(launch.interpreter, request, private_tmp(folder)),
         timeout_s=launch.timeout_s,
@@ -131,7 +151,7 @@ def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
         confinement=confine(
             require(request.settings),
             request.workspace.root,
-            (folder, request.store_folder / "pytest-cache", request.settings.cache_dir / "bytecode"),
+            (folder, *lasting, *request.settings.writable),
             network=request.settings.network,
         ),
     )
@@ -151,7 +171,7 @@ def private_tmp(folder: Path) -> Path:
 
 
 def process_environment(interpreter: Interpreter, request: SuiteRequest, temporary: Path) -> dict[str, str]:
-    """The environment of a pytest process whose temporary files go to `temporary`."""
+    """The environment of a process whose temporary files go to `temporary`."""
     own = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     return child_environment(
         request.settings.environ,
@@ -161,8 +181,8 @@ def process_environment(interpreter: Interpreter, request: SuiteRequest, tempora
     )
 
 
-def job_line(nonce: str, launch: Launch, request: SuiteRequest, folder: Path) -> bytes:
-    """What the inside of a pytest process is told first."""
+def job_line(nonce: str, launch: Launch, request: SuiteRequest, folder: Path, **more: bool) -> bytes:
+    """What the inside of a process is told first."""
     job: dict[str, str | bool | Sequence[str]] = {
         "nonce": nonce,
         "root": str(request.workspace.root),
@@ -171,8 +191,10 @@ def job_line(nonce: str, launch: Launch, request: SuiteRequest, folder: Path) ->
         "dump": str(folder / DUMP),
         "only": launch.only,
         "skip": launch.skip,
+        "targets": launch.targets,
         "watch": request.on_written is not None,
         "own": [str(p) for p in (folder, request.store_folder.resolve(), request.settings.cache_dir)],
+        **more,
     }
     return json.dumps(job).encode() + b"\n"
 

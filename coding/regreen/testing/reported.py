@@ -22,11 +22,12 @@ from regreen.sandbox import Cancel, Command, Completed, child_environment
 from regreen.testing.channel import RawFailure
 from regreen.testing.condense import group, make_failure, neutral
 from regreen.testing.heard import Absent, Asked, Ended, Facts, Heard, Plan, decide, names
+from regreen.testing.lasting import LASTED, Lasting
 from regreen.testing.logs import new_log, tail
 from regreen.testing.looking import Look
 from regreen.testing.messages import Messages
 from regreen.testing.request import OnProgress, Progress, Runner, SuiteRequest
-from regreen.testing.sources import with_sources
+from regreen.testing.sources import Sources
 
 
 class Reported(Protocol):
@@ -68,7 +69,9 @@ def _run(runner: Reported, request: SuiteRequest, cancel: Cancel, on_progress: O
         plan = runner.plan(asked)
         if isinstance(plan, Absent):
             return replace(blank, status=plan.status, message=plan.message)
-        blank = replace(blank, argv=plan.argv, interpreter=plan.interpreter, log=str(new_log(request.store_folder)))
+        blank = replace(
+            blank, argv=plan.shown or plan.argv, interpreter=plan.interpreter, log=str(new_log(request.store_folder))
+        )
         ended, foreign = _start(asked, plan, isolation, Path(blank.log), on_progress)
         heard = runner.read(asked, plan, ended)
     return _Report(asked, plan, heard, ended).put_together(blank, started, foreign)
@@ -87,14 +90,22 @@ def _start(
     asked: Asked, plan: Plan, isolation: sandbox.Isolation, log: Path, on_progress: OnProgress | None
 ) -> tuple[Ended, int]:
     nonce = secrets.token_hex(16)
-    messages = Messages(nonce, _Teller(on_progress))
+    teller, lasting = _Teller(on_progress), Lasting()
+
+    def take(message: Mapping[str, Any]) -> None:
+        lasting.take(message)
+        teller(message)
+
+    messages = Messages(nonce, take)
     completed = sandbox.run(
         _command(asked, plan, isolation, log),
         cancel=asked.cancel,
         on_channel=messages.feed if plan.live else None,
         first_words=f"{nonce}\n".encode() if plan.live else b"",
+        watch=lasting.deadline,
     )
-    return Ended(completed, log, tuple(messages.heard)), messages.foreign
+    completed, lasted = lasting.judge(completed)
+    return Ended(completed, log, tuple(messages.heard), lasted), messages.foreign
 
 
 def _command(asked: Asked, plan: Plan, isolation: sandbox.Isolation, log: Path) -> Command:
@@ -156,9 +167,10 @@ class _Report:
             if case.failure is not None and case.outcome in ("failed", "error"):
                 raws.setdefault(case.id, case.failure)
         workspace = self._asked.request.workspace
+        sources = Sources(workspace)
         return tuple(
             make_failure(
-                replace(raw, frames=with_sources(raw.frames, workspace)),
+                replace(raw, frames=sources.around(raw.frames)),
                 workspace.root,
                 self._redact,
                 kind=kinds.get(test, ""),
@@ -168,6 +180,8 @@ class _Report:
 
     def _notes(self, foreign: int) -> tuple[str, ...]:
         notes = [*self._plan.notes, *self._heard.notes, *process_notes(self._ended.completed)]
+        if self._ended.lasted:
+            notes.append(LASTED)
         shared = [i for i, n in Counter(c.id for c in self._heard.cases).items() if n > 1]
         if shared:
             notes.append(f"several tests share a name, and the worst outcome stands for them: {names(shared)}")

@@ -39,9 +39,10 @@ class SuiteRequest:
     the others without it. `environment` adds variables for the tests. `on_written` is told, while the tests run, which
     paths below the root the test process itself has made, opened for writing, renamed, removed or otherwise changed:
     each once, relative, at most 5,000. It is called in the thread of the run. What programs write that the tests
-    start is not seen, and of tests spread over processes by pytest-xdist only what its controller writes. `project` is
-    the folder of the project that the tests belong to, relative to the root ("" is the root): selection and ids are
-    relative to it, files in failures to the root.
+    start is not seen, and of tests spread over processes by pytest-xdist only what its controller writes. `workers` are
+    arguments that spread the tests over processes, where that pays. `project` is the folder of the project that the
+    tests belong to, relative to the root ("" is the root): selection and ids are relative to it, files in failures to
+    the root.
     """
 
     workspace: Workspace
@@ -52,6 +53,7 @@ class SuiteRequest:
     argv: tuple[str, ...] = ()
     last_failed: tuple[str, ...] = ()
     project: str = ""
+    workers: tuple[str, ...] = ()
     per_test_timeout_s: float = 0.0
     isolate: bool = False
     interpreter: Interpreter | None = None

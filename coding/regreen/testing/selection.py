@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regreen.commands.validators import MAX_NODE_ID, printable, relative_path
@@ -12,12 +12,21 @@ from regreen.errors import Refused
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """`arguments` can be handed to pytest; `names` are bare test names that need a collection to be found;
-    `unknown` names a file or folder that does not exist."""
+    """`arguments` can be handed to the runner; `names` are bare test names that need a collection to be found;
+    `unknown` names a file or folder that does not exist. `asked` gives, for each argument that must take in a test,
+    the entry that it came of. `everything` are the arguments for all tests; `to_argument` makes one of an id."""
 
     arguments: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    everything: tuple[str, ...] = ()
+    to_argument: Callable[[str], str] = str
+
+    def with_ids(self, found: Mapping[str, str]) -> Selected:
+        """With the ids that were found for the names (id -> name)."""
+        more = {self.to_argument(i): name for i, name in found.items()}
+        return replace(self, arguments=(*self.arguments, *more), names=(), asked={**self.asked, **more})
 
 
 def select(entries: Sequence[str], root: Path) -> Selected:
@@ -26,7 +35,7 @@ def select(entries: Sequence[str], root: Path) -> Selected:
     names: list[str] = []
     unknown: list[str] = []
     for entry in entries:
-        word = _inside(entry, root)
+        word = inside(entry, root)
         path, _, test = word.partition("::")
         looks_like_path = "/" in path.partition("[")[0] or path.endswith(".py")
         if path and (root / path).exists() and (test or "[" not in path):
@@ -35,11 +44,11 @@ def select(entries: Sequence[str], root: Path) -> Selected:
             unknown.append(entry)
         else:
             names.append(word)
-    return Selected(tuple(arguments), tuple(names), tuple(unknown))
+    return Selected(tuple(arguments), tuple(names), tuple(unknown), {a: a for a in arguments})
 
 
-def _inside(entry: str, root: Path) -> str:
-    """The entry with its path relative to the root."""
+def inside(entry: str, root: Path) -> str:
+    """The entry with its path relative to the root. Raises Refused where it leaves that, or looks like an option."""
     path, colons, test = entry.partition("::")
     if Path(path).is_absolute():
         if not Path(path).is_relative_to(root):

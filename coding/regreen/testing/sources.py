@@ -12,20 +12,45 @@ from regreen.workspace import Workspace
 
 MAX_FRAMES = 3
 _AROUND = 1
+_FOREIGN = frozenset({"node_modules", "site-packages", "vendor"})  # other people's code inside the project
+_MAX_LINE = 1000  # far more than is shown: what is secret in a line is masked before it is cut short
 
 
-def with_sources(frames: Iterable[Frame], workspace: Workspace) -> tuple[Frame, ...]:
-    """The last frames that lie in the project, as paths below its root, with the lines around them.
+class Sources:
+    """The texts of a project's files as one report needs them: each file is read once."""
 
-    Frames come outermost first. A path may be absolute or relative to the root; what lies in dependency folders or
-    outside is left out.
-    """
-    inside: list[Frame] = []
-    for frame in frames:
-        path = relative_to(frame.path, workspace.root)
-        if path and "node_modules/" not in path and "site-packages/" not in path:
-            inside.append(replace(frame, path=path))
-    return tuple(_with_source(f, workspace) for f in inside[-MAX_FRAMES:])
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._texts: dict[str, list[str]] = {}
+
+    def around(self, frames: Iterable[Frame]) -> tuple[Frame, ...]:
+        """The last frames that lie in the project, as paths below its root, with the lines around them.
+
+        Frames come outermost first. A path may be absolute or relative to the root; what lies in dependency folders
+        or outside is left out.
+        """
+        inside: list[Frame] = []
+        for frame in frames:
+            path = relative_to(frame.path, self._workspace.root)
+            if path and not _FOREIGN.intersection(path.split("/")):
+                inside.append(replace(frame, path=path))
+        return tuple(self._with_source(f) for f in inside[-MAX_FRAMES:])
+
+    def _with_source(self, frame: Frame) -> Frame:
+        lines = self._lines(frame.path)
+        if frame.lines or not 1 <= frame.line <= len(lines):
+            return frame
+        first = max(1, frame.line - _AROUND)
+        shown = lines[first - 1 : frame.line + _AROUND]
+        return replace(frame, first=first, lines=tuple(line[:_MAX_LINE] for line in shown))
+
+    def _lines(self, path: str) -> list[str]:
+        if path not in self._texts:
+            try:
+                self._texts[path] = self._workspace.read_text(path).text.replace("\r\n", "\n").split("\n")
+            except RegreenError:
+                self._texts[path] = []
+        return self._texts[path]
 
 
 def relative_to(path: str, root: Path) -> str:
@@ -39,14 +64,3 @@ def relative_to(path: str, root: Path) -> str:
         if place.is_relative_to(base):
             return place.relative_to(base).as_posix()
     return ""
-
-
-def _with_source(frame: Frame, workspace: Workspace) -> Frame:
-    if frame.lines or frame.line < 1:
-        return frame
-    first = max(1, frame.line - _AROUND)
-    try:
-        text = workspace.read_text(frame.path, first, frame.line + _AROUND).text
-    except RegreenError:
-        return frame
-    return replace(frame, first=first, lines=tuple(text.splitlines()))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from regreen.model import CaseOutcome, Counts
 from regreen.testing.channel import Frame, RawFailure, Record
 from regreen.testing.pytest_process import Part
 from regreen.testing.verdict import Culprit, ending
 
+_NAMED = 5
 _STACK_LINE = re.compile(r'^  File "(?P<path>.+)", line (?P<line>\d+) in (?P<name>.+)$')
 
 
@@ -26,6 +27,8 @@ class Tally:
     kinds: dict[str, str] = field(default_factory=dict[str, str])  # failures that are no exception: collection, ...
     collection: dict[str, RawFailure] = field(default_factory=dict[str, RawFailure])
     culprits: dict[str, Culprit] = field(default_factory=dict[str, Culprit])
+    subtests: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # test -> those of it that failed
+    unmatched: tuple[str, ...] | None = None  # targets that took in no test, where the inside says that
     unsupervised: bool = False
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
@@ -39,6 +42,9 @@ class Tally:
             self.outcomes[test] = outcome
             self.durations[test] = record.durations.get(test, 0.0)
         self.failures.update(record.failures)
+        self.subtests.update(record.subtests)
+        self.failures.update({t: _of_subtests(record.failures[t], subs) for t, subs in record.subtests.items()})
+        self.unmatched = record.unmatched if self.unmatched is None else self.unmatched
         for test, raw in (*record.collection.items(), *_of_conftest(record)):
             self.outcomes[test] = "error"
             self.failures[test] = raw
@@ -58,6 +64,13 @@ class Tally:
         return bool(found)
 
 
+def _of_subtests(raw: RawFailure, subs: list[str]) -> RawFailure:
+    """A test of which subtests failed: the first of them stands for all."""
+    others = ", ".join(subs[1 : _NAMED + 1]) + (f" and {len(subs) - _NAMED - 1} more" if len(subs) > _NAMED + 1 else "")
+    said = f"{subs[0]} {raw.message}" + (f"\n{len(subs)} subtests failed: also {others}" if others else "")
+    return replace(raw, message=said)
+
+
 _BLAME = {"timeout": "did not end in time: ", "crash": "the test process ended here: "}
 
 
@@ -69,12 +82,12 @@ def _culprits(part: Part) -> dict[str, Culprit]:
     lost = {test: Culprit("crash", said) for test, said in part.record.lost_workers.items()}
     if part.completed.cancelled or part.record.exit_code is not None:
         return lost
-    standing = tuple(part.record.running)
-    if not standing and part.record.collecting is not None:
-        standing = (part.record.collecting[0],)
+    loading = part.record.collecting[0] if part.record.collecting is not None else ""
+    standing = tuple(part.record.running) or ((loading,) if loading else ())
+    kind, how, found = "crash", ending(part.completed), standing
     if part.completed.timed_out:
-        return {**lost, **dict.fromkeys(part.overdue or standing, Culprit("timeout", "it was stopped"))}
-    return {**lost, **dict.fromkeys(standing, Culprit("crash", ending(part.completed)))}
+        kind, how, found = "timeout", "it was stopped", part.overdue or standing
+    return {**lost, **{t: Culprit(kind, how, t == loading) for t in found}}
 
 
 def _stack_frames(text: str) -> tuple[Frame, ...]:

@@ -13,7 +13,6 @@ from regreen.model import CaseOutcome, SuiteStatus
 from regreen.sandbox import Completed
 from regreen.settings import own_interpreter
 from regreen.testing.channel import RawFailure, Record
-from regreen.testing.selection import selects
 
 _USAGE_ERROR = 4
 _NAMED = 3
@@ -21,10 +20,11 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """What a test did to its process, `crash` or `timeout`, and how that ended."""
+    """What a test did to its process, `crash` or `timeout`, and how that ended. `loading`: it was a file, no test."""
 
     kind: str
     how: str
+    loading: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class Facts:
     modules: Collection[str]
     interpreter: str
     log: str
+    runner: str = "pytest"
+    unmatched: tuple[str, ...] = ()  # of the selection
     out_of_time: bool = False
 
     @property
@@ -122,7 +124,7 @@ def _crashed(f: Facts) -> Verdict | None:
         return Verdict(SuiteStatus.CRASHED, f"the test process ended without its results ({ending(f.completed)}) "
                                             f"while {_standing(f)}{_rest(f)}{_tail(f)}")  # fmt: skip
     if f.record.exit_code != f.completed.returncode:
-        return Verdict(SuiteStatus.CRASHED, f"pytest said exit status {f.record.exit_code}, but the process ended "
+        return Verdict(SuiteStatus.CRASHED, f"{f.runner} said exit status {f.record.exit_code}, but the process ended "
                                             f"otherwise: {ending(f.completed)}{_tail(f)}")  # fmt: skip
     return None
 
@@ -131,6 +133,8 @@ def ending(completed: Completed) -> str:
     """How a process ended, in words."""
     if completed.unsupervised:
         return "the supervisor of the tests was killed"
+    if completed.limit:
+        return f"the {completed.limit.replace('_', ' ')} limit"
     if completed.signal:
         return f"signal {completed.signal}"
     return f"exit status {completed.returncode}" if completed.returncode is not None else "killed"
@@ -164,7 +168,7 @@ def _unusable(f: Facts) -> Verdict | None:
                                           f"{f.record.conftest.kind}: {f.record.conftest.message[:500]}")  # fmt: skip
     if f.record.internal:
         last = f.record.internal.strip().rpartition("\n")[2]
-        return Verdict(SuiteStatus.CRASHED, f"pytest failed internally: {last[:500]}{_rest(f)}")
+        return Verdict(SuiteStatus.CRASHED, f"{f.runner} failed internally: {last[:500]}{_rest(f)}")
     own_stop = f.record.interrupted.startswith("Interrupted:") and f.failing  # `--stepwise`, `--maxfail` under xdist
     if f.record.interrupted and not own_stop:
         return Verdict(SuiteStatus.CRASHED, f"the session was stopped while {_standing(f)}: "
@@ -175,7 +179,7 @@ def _unusable(f: Facts) -> Verdict | None:
     if lost:
         named = [s for s in f.selection if any(path.endswith(_end_of(s)) for path in lost)]
         return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {_names(named or lost)}")
-    return Verdict(SuiteStatus.ENVIRONMENT, f"pytest refuses its arguments or settings{_tail(f)}")
+    return Verdict(SuiteStatus.ENVIRONMENT, f"{f.runner} refuses its arguments or settings{_tail(f)}")
 
 
 def _end_of(entry: str) -> str:
@@ -191,9 +195,8 @@ def _red(f: Facts) -> Verdict | None:
 
 
 def _nothing(f: Facts) -> Verdict | None:
-    unmatched = [s for s in f.selection if not any(selects(s, test) for test in f.collected)]
-    if unmatched:
-        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {_names(unmatched)}")
+    if f.unmatched:
+        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {_names(f.unmatched)}")
     if not f.outcomes and f.collected:
         return Verdict(SuiteStatus.NO_TESTS, f"{len(f.collected)} tests were collected and none was run")
     if not f.outcomes:
@@ -203,9 +206,9 @@ def _nothing(f: Facts) -> Verdict | None:
 
 def _incomplete(f: Facts) -> Verdict | None:
     if f.not_run:
-        return Verdict(SuiteStatus.CRASHED, f"pytest ended before all tests had run{_rest(f)}")
+        return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended before all tests had run{_rest(f)}")
     if f.record.exit_code:
-        return Verdict(SuiteStatus.FAILED, f"pytest ended with exit status {f.record.exit_code} although no test "
+        return Verdict(SuiteStatus.FAILED, f"{f.runner} ended with exit status {f.record.exit_code} although no test "
                                            f"failed (a coverage threshold, for example){_tail(f)}")  # fmt: skip
     return None
 

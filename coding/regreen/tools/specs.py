@@ -138,7 +138,9 @@ TOOLS: tuple[ToolSpec, ...] = (
         description="Run tests (pytest, unittest, vitest, jest, mocha, node, go, cargo, maven, ...; sandboxed): all, a "
                     "selection (ids, files, folders, titles), or a whitelisted argv. Failures grouped by cause, and "
                     "what changed since the last run. Not done after wait_s (30): job_id for job_status.",
-        parameters={"selection": _PATHS, "runner": _string("default: found"), "last_failed": {"type": "boolean"},
+        parameters={"selection": _PATHS, "runner": _string("default: found"),
+                    "warm": {"type": "boolean", "description": "pytest: quick repeats from a warm process"},
+                    "last_failed": {"type": "boolean"},
                     "timeout_s": _number(1, 3600), "wait_s": _WAIT, "argv": _PATHS},
         outputs={"status": _TEXT, "runner": _TEXT, "argv": _LIST, "interpreter": _TEXT, "sandbox": _TEXT,
                  "network": _TEXT, "project": _TEXT, "since_last": _OBJECT, "slowest": _LIST,

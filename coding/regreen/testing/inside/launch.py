@@ -1,6 +1,7 @@
-"""Starts `regreen_inside` as `python -m pytest` would start pytest: the working folder leads `sys.path`.
+"""Starts a runner's inside as `python -m RUNNER` would start the runner: the working folder leads `sys.path`.
 
-A separate script because Python keeps no bytecode of the script that it is given, and compiling is what takes time.
+The first argument may name the module beside this file; pytest's is meant where it is the channel already. A separate
+script because Python keeps no bytecode of the script that it is given, and compiling is what takes time.
 """
 
 import os
@@ -8,10 +9,11 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
 if __name__ == "__main__":
-    spec = spec_from_file_location("regreen_inside", os.path.join(sys.path[0], "regreen_inside.py"))  # noqa: PTH118
+    name = "regreen_inside" if sys.argv[1].isdigit() else sys.argv.pop(1)
+    spec = spec_from_file_location(name, os.path.join(sys.path[0], f"{name}.py"))  # noqa: PTH118
     sys.path[0] = os.getcwd()  # noqa: PTH109
     assert spec is not None
     assert spec.loader is not None
-    inside = sys.modules["regreen_inside"] = module_from_spec(spec)
+    inside = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(inside)
     sys.exit(inside.main())

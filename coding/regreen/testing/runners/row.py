@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from regreen.testing.looking import Look
 from regreen.testing.request import Runner, SuiteRequest
@@ -25,12 +25,15 @@ class Sign:
 class Elsewhere:
     """What a command such as `make test` comes down to: another runner with these words, in the same folder.
 
-    `argv` is a whole allowed command of that runner; empty for the runner's default.
+    `argv` is a whole allowed command of that runner; empty for the runner's default. `environment` are variables that
+    the command sets; `python` is the interpreter that it would use, where it has one of its own.
     """
 
     runner: str
     argv: tuple[str, ...] = ()
     why: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    python: str = ""
 
 
 Resolve = Callable[[Look, SuiteRequest], Elsewhere | None]
@@ -39,8 +42,12 @@ Resolve = Callable[[Look, SuiteRequest], Elsewhere | None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One runner. `marks` are files that make a folder a project of its own (`Cargo.toml`); `suffixes` are those of
-    its test files, empty for any."""
+    """One runner.
+
+    `marks` are files that make a folder a project of its own (`Cargo.toml`, `*.csproj`); `suffixes` are those of its
+    test files, empty for any. `resolve` is that of a wrapper; `instead` finds another runner that is meant although the
+    files look like this one's, and is not asked where the caller named the runner.
+    """
 
     name: str
     language: str
@@ -49,3 +56,4 @@ class Row:
     detect: Callable[[Look], Sign | None]
     run: Runner
     resolve: Resolve | None = None
+    instead: Resolve | None = None

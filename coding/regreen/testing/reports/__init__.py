@@ -1,0 +1,1 @@
+"""Readers of the report formats that several runners write."""

@@ -1,0 +1,137 @@
+"""Mocha: our reporter, with Mocha's own `spec` behind it for the log."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from regreen.testing.channel import RawFailure
+from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
+from regreen.testing.javascript import stack
+from regreen.testing.javascript.chosen import Chosen, absent_paths, choose, either, options_of, without
+from regreen.testing.javascript.report import Told, refused_start
+from regreen.testing.javascript.scripts import Script, Scripted, configured, given, scripts_sign
+from regreen.testing.javascript.tools import Package, dependencies, find_node, find_package, lay_out, made_for
+from regreen.testing.logs import tail
+from regreen.testing.looking import Look
+from regreen.testing.reported import reported
+from regreen.testing.runners.row import DEPENDENCY, Row, Sign
+from regreen.testing.sources import relative_to
+
+_REPORTER, _LOADING = "regreen_mocha_reporter.cjs", "regreen_mocha_loading.cjs"
+_CONFIGS = tuple(f".mocharc.{end}" for end in ("js", "cjs", "mjs", "yaml", "yml", "jsonc", "json"))
+_VALUED = frozenset((
+    "--grep", "-g", "--fgrep", "-f", "--timeout", "-t", "--slow", "-s", "--retries", "--jobs", "-j", "--ignore",
+    "--exclude", "--spec", "--extension", "--reporter", "-R", "--ui", "-u", "--require", "-r", "--import", "--loader",
+    "--config", "--package", "--file", "--reporter-option", "--reporter-options", "-O", "--watch-files",
+    "--watch-ignore", "--node-option", "-n", "--global",
+))  # fmt: skip
+_OURS = {
+    "--reporter": True, "-R": True, "--reporter-option": True, "--reporter-options": True, "-O": True,
+    "--watch": False, "-w": False, "--watch-files": True, "--watch-ignore": True, "--exit": False, "--inspect": False,
+    "--inspect-brk": False, "--debug": False, "--dry-run": False,
+}  # fmt: skip
+_ERROR = re.compile(r"([A-Z]?\w*Error)(?: \[\w+\])?: ?")
+_FILE = re.compile(r"(/[^\n:()]+\.[cm]?[jt]sx?)\b")
+_CONFIG_WITHOUT_SPEC = """'use strict';
+// The project's own settings without the files that they name: others are selected.
+const { findConfig, loadConfig } = require(%(config)s);
+const { loadPkgRc } = require(%(options)s);
+const found = %(named)s || findConfig();
+const { spec, file, ...rest } = { ...(loadPkgRc() || {}), ...(found ? loadConfig(found) : {}) };
+module.exports = file ? { ...rest, file } : rest;
+"""
+
+
+class _Mocha:
+    name = "mocha"
+
+    def plan(self, asked: Asked) -> Plan | Absent:
+        return self.start(asked, given(asked, self.name))
+
+    def start(self, asked: Asked, script: Script) -> Plan | Absent:
+        node = find_node(asked)
+        if isinstance(node, Absent):
+            return node
+        package = find_package(asked, "mocha")
+        if isinstance(package, Absent):
+            return package
+        options, rest = options_of(script.arguments, _VALUED)
+        chosen = choose(asked.look, asked.request.selection, asked.request.last_failed)
+        if chosen.missing:
+            return absent_paths(chosen)
+        options = without(options, _OURS)
+        reporter, loading = lay_out(asked, (_REPORTER, _LOADING))
+        argv = (
+            str(node.path), *script.node_options, str(package.script), "--require", str(loading),
+            "--reporter", str(reporter), "--no-color", *options,
+            *(("--grep", f"/{either(chosen.names)}/") if chosen.names else ()),
+            *_files(asked, chosen, package, options, rest),
+        )  # fmt: skip
+        env = {**script.environment, "REGREEN_CHANNEL": "{channel}", "REGREEN_MOCHA": str(package.folder.resolve())}
+        return Plan(argv, node.shown, env, live=True, notes=made_for(package, "mocha", node), data=chosen)
+
+    def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
+        told = Told(asked).take(ended.messages)
+        last = next((m for m in reversed(ended.messages) if m.get("k") == "exit"), None)
+        if last is not None and not any(m.get("k") == "hello" for m in ended.messages):
+            told.finished = True
+            if last.get("files"):
+                _unloaded(told, tail(ended.log))
+        return refused_start(told.heard(cast("Chosen", plan.data), ended), ended)
+
+
+def _files(asked: Asked, chosen: Chosen, package: Package, options: list[str], rest: list[str]) -> list[str]:
+    """What is selected instead of the files of the project's settings, which Mocha would add to it."""
+    if not chosen.places or "." in chosen.folders:
+        return rest
+    config = asked.private / "mocharc.cjs"
+    library = package.folder.resolve() / "lib" / "cli"
+    suffix = ".cjs" if (library / "config.cjs").is_file() else ".js"
+    named = next((options[i + 1] for i, w in enumerate(options[:-1]) if w == "--config"), "")
+    named = next((w.partition("=")[2] for w in options if w.startswith("--config=")), named)
+    fields = {
+        "config": json.dumps(str(library / f"config{suffix}")),
+        "options": json.dumps(str(library / f"options{suffix}")),
+        "named": json.dumps(str(asked.folder / named) if named else ""),
+    }
+    config.write_text(_CONFIG_WITHOUT_SPEC % fields, "utf-8")
+    return ["--config", str(config), "--no-package", "--recursive", *chosen.paths, *chosen.folders]
+
+
+def _unloaded(told: Told, log: str) -> None:
+    """Mocha ended while it loaded the test files. Which of them, and why, it only prints."""
+    said = [line for line in log.strip().splitlines() if not line.lstrip().startswith("at ")]
+    error = next((line for line in said if _ERROR.search(line)), said[0] if said else "it said nothing")
+    match = _ERROR.search(error)
+    frames = tuple(f for f in stack.frames(log) if relative_to(f.path, told.asked.request.workspace.root))
+    inside = (relative_to(m[1], told.asked.folder) for m in _FILE.finditer(log))
+    file = next((f for f in inside if f and "node_modules/" not in f), "mocha")
+    message = error[match.end() :].strip() if match else error
+    kind = match[1] if match else "Error"
+    told.errors[file] = RawFailure(file, kind, message, frames, place=(told.below(file), 0))
+
+
+def _detect(look: Look) -> Sign | None:
+    for name in _CONFIGS:
+        if look.exists(name):
+            return configured(look, "mocha", f"{look.at(name)} configures Mocha")
+    described: Any = look.json("package.json").get("mocha")
+    if isinstance(described, dict):
+        return configured(look, "mocha", f"{look.at('package.json')} configures Mocha")
+    sign = scripts_sign(look, "mocha")
+    if sign is None and "mocha" in dependencies(look):
+        return Sign(DEPENDENCY, f"{look.at('package.json')} depends on Mocha")
+    return sign
+
+
+RUNNER: Scripted = _Mocha()
+ROW = Row(
+    name="mocha",
+    language="JavaScript",
+    marks=("package.json", *_CONFIGS),
+    suffixes=(".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"),
+    detect=_detect,
+    run=reported(RUNNER),
+)

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.suites import project, settings_with
+from support.suites import run_tests as run_with
+
+from regreen.model import SuiteReport, SuiteStatus
+from regreen.testing import Progress
+
+MOD = "module example.com/mathx\n\ngo 1.18\n"
+FILES = {
+    "go.mod": MOD,
+    "m.go": "package mathx\n\nfunc Add(a, b int) int { return a + b }\n",
+    "m_test.go": """package mathx
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestAdd(t *testing.T) {
+	fmt.Println("words of the test")
+	fmt.Println("--- PASS: TestLies (0.00s)")
+	fmt.Println("--- PASS: TestAdd (0.00s)")
+	if Add(1, 2) != 4 {
+		t.Errorf("want 4, got %d", Add(1, 2))
+	}
+}
+
+func TestTable(t *testing.T) {
+	for _, n := range []string{"one two", "ü", "a/b", "x(y)"} {
+		t.Run(n, func(t *testing.T) {
+			if n == "ü" {
+				t.Fatal("no umlauts")
+			}
+		})
+	}
+}
+
+func TestSkip(t *testing.T) { t.Skip("later") }
+
+func TestSame(t *testing.T) {}
+
+func ExampleAdd() {
+	fmt.Println(Add(1, 2))
+	// Output: 4
+}
+""",
+    "sub/s.go": "package sub\n",
+    "sub/s_test.go": """package sub
+
+import "testing"
+
+func TestSame(t *testing.T) {}
+func TestOther(t *testing.T) {}
+""",
+    "none/n.go": "package none\n",
+}
+OUTCOMES = {
+    "mathx/TestAdd": "failed",
+    "mathx/TestTable": "failed",
+    "mathx/TestTable/one_two": "passed",
+    "mathx/TestTable/ü": "failed",
+    "mathx/TestTable/a/b": "passed",
+    "mathx/TestTable/x(y)": "passed",
+    "mathx/TestSkip": "skipped",
+    "mathx/TestSame": "passed",
+    "mathx/ExampleAdd": "failed",
+    "sub/TestSame": "passed",
+    "sub/TestOther": "passed",
+}
+
+
+CACHE: list[Path] = []  # one for all: building the standard library anew for each test takes too long
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _go(tmp_path_factory: pytest.TempPathFactory) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not installed: nothing of the go runner is tested here")
+    CACHE.append(tmp_path_factory.mktemp("go-cache"))
+
+
+def run_tests(root: Path, **options: Any) -> SuiteReport:
+    return run_with(root, replace(settings_with(root.parent), cache_dir=CACHE[-1]), **options)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project(tmp_path_factory.mktemp("go"), FILES)
+
+
+@pytest.fixture(scope="module")
+def whole(root: Path) -> SuiteReport:
+    return run_tests(root)
+
+
+def one(base: Path, text: str, **options: Any) -> SuiteReport:
+    return run_tests(
+        project(base, {"go.mod": MOD, "a_test.go": f'package mathx\n\nimport "testing"\n\n{text}\n'}), **options
+    )
+
+
+def test_every_test_has_its_own_outcome(whole: SuiteReport) -> None:
+    assert dict(whole.outcomes) == OUTCOMES
+    assert (whole.status, whole.runner) == (SuiteStatus.FAILED, "go")
+
+
+def test_failures_have_place_and_message(whole: SuiteReport) -> None:
+    by_id = {f.id: f for f in whole.failures}
+    add = by_id["mathx/TestAdd"]
+    assert (add.file, add.line, add.message) == ("m_test.go", 13, "want 4, got 3")
+    assert "words of the test" in add.excerpt
+    assert by_id["mathx/TestTable/ü"].line == 21
+    assert "want:" in by_id["mathx/ExampleAdd"].message
+    assert by_id["mathx/ExampleAdd"].file == "m_test.go"
+
+
+@pytest.mark.parametrize("test", OUTCOMES)
+def test_an_id_given_back_runs_that_test(root: Path, whole: SuiteReport, test: str) -> None:
+    found = dict(run_tests(root, selection=[test]).outcomes)
+    assert found[test] == OUTCOMES[test]
+    assert {i for i in found if not test.startswith(i) and not i.startswith(f"{test}/")} == set()
+
+
+def test_bare_names_files_and_folders_select(root: Path, whole: SuiteReport) -> None:
+    assert set(run_tests(root, selection=["TestOther"]).outcomes) == {"sub/TestOther"}
+    assert set(run_tests(root, selection=["sub"]).outcomes) == {"sub/TestSame", "sub/TestOther"}
+    assert set(run_tests(root, selection=["sub/s_test.go"]).outcomes) == {"sub/TestSame", "sub/TestOther"}
+    both = run_tests(root, selection=["mathx/TestSame", "sub/TestOther"])
+    assert set(both.outcomes) == {"mathx/TestSame", "sub/TestOther"}
+
+
+def test_what_means_nothing_or_several_is_named(root: Path, whole: SuiteReport) -> None:
+    for entry in ("TestGone", "mathx/TestTable/gone", "none"):
+        report = run_tests(root, selection=[entry])
+        assert report.status is SuiteStatus.NO_TESTS, entry
+    several = run_tests(root, selection=["TestSame"])
+    assert several.status is SuiteStatus.NO_TESTS
+    assert "mathx/TestSame" in several.message
+    assert "sub/TestSame" in several.message
+
+
+def test_last_failed_and_a_callers_command(root: Path, whole: SuiteReport) -> None:
+    assert set(run_tests(root, last_failed=["mathx/TestAdd", "mathx/TestGone"]).outcomes) == {"mathx/TestAdd"}
+    report = run_tests(root, argv=["go", "test", "-v", "-run", "Same", "./sub"])
+    assert set(report.outcomes) == {"sub/TestSame"}
+
+
+def test_progress_is_told(root: Path, whole: SuiteReport) -> None:
+    seen: list[Progress] = []
+    run_tests(root, selection=["sub"], on_progress=seen.append)
+    assert seen[-1].done == 2
+
+
+def test_a_panic_is_the_running_tests(tmp_path: Path) -> None:
+    bad = "func TestBad(t *testing.T) { var a []int; _ = a[len(a)+2] }"
+    report = one(tmp_path, f"func TestGood(t *testing.T) {{}}\n{bad}\nfunc TestNever(t *testing.T) {{}}")
+    assert report.status is SuiteStatus.CRASHED
+    assert "mathx/TestBad" in report.message
+    assert report.outcomes["mathx/TestGood"] == "passed"
+    failure = report.failures[0]
+    assert (failure.id, failure.kind, failure.file, failure.line) == ("mathx/TestBad", "crash", "a_test.go", 6)
+    assert "index out of range" in failure.message
+
+
+ENDS = """package mathx
+
+import (
+	"os"
+	"syscall"
+	"testing"
+)
+
+var _ = syscall.SIGKILL
+
+func TestEnds(t *testing.T) { HOW }
+"""
+
+
+@pytest.mark.parametrize("how", ["os.Exit(0)", "os.Exit(3)", "syscall.Kill(os.Getpid(), syscall.SIGKILL); select {}"])
+def test_a_test_that_ends_the_program_is_found(tmp_path: Path, how: str) -> None:
+    report = run_tests(project(tmp_path, {"go.mod": MOD, "a_test.go": ENDS.replace("HOW", how)}))
+    assert report.status is SuiteStatus.CRASHED
+    assert "mathx/TestEnds" in report.message
+
+
+def test_an_endless_test_is_named_at_the_time_limit(tmp_path: Path) -> None:
+    root = project(tmp_path, {"go.mod": MOD, "a_test.go": ENDS.replace("HOW", 'if os.Getenv("X") == "" { for {} }')})
+    run_tests(root, environment={"X": "1"})  # built
+    report = run_tests(root, timeout_s=4.0)
+    assert report.status is SuiteStatus.TIMEOUT
+    assert "mathx/TestEnds" in report.message
+
+
+def test_a_build_error_is_an_error_with_its_place(tmp_path: Path) -> None:
+    report = one(tmp_path, "func TestA(t *testing.T) { undefined() }")
+    assert report.status is SuiteStatus.ERROR
+    assert (report.failures[0].file, report.failures[0].line, report.failures[0].kind) == ("a_test.go", 5, "collection")
+    assert "undefined" in report.failures[0].message
+
+
+def test_a_package_that_fails_before_its_tests_is_an_error(tmp_path: Path) -> None:
+    report = one(tmp_path, 'func init() { panic("no database") }\nfunc TestA(t *testing.T) {}')
+    assert report.status is SuiteStatus.ERROR
+    assert "no database" in report.failures[0].message
+
+
+def test_green_and_nothing(tmp_path: Path) -> None:
+    assert one(tmp_path / "a", "func TestA(t *testing.T) {}").green
+    assert run_tests(project(tmp_path / "b", {"go.mod": MOD, "a.go": "package mathx\n"})).status is SuiteStatus.NO_TESTS
+
+
+def test_modules_that_are_not_here_are_the_environments_fault(tmp_path: Path) -> None:
+    text = 'package mathx\n\nimport (\n"testing"\n\n"example.com/no/such"\n)\n\nfunc TestA(t *testing.T) { such.F() }\n'
+    mod = f"{MOD}\nrequire example.com/no/such v1.0.0\n"
+    report = run_tests(project(tmp_path, {"go.mod": mod, "a_test.go": text}))
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "go mod download" in report.message
+
+
+def test_no_go_is_the_environments_fault(tmp_path: Path) -> None:
+    report = run_with(project(tmp_path, {"go.mod": MOD}), settings_with(tmp_path, {"PATH": "/nowhere"}))
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "go is not installed" in report.message
+
+
+def test_a_module_below_the_root_is_found_and_its_ids_say_where(tmp_path: Path) -> None:
+    root = project(tmp_path, {f"svc/{name}": text for name, text in FILES.items()})
+    report = run_tests(root, selection=["svc/m_test.go"])
+    assert report.project == "svc"
+    assert report.outcomes["svc/mathx/TestAdd"] == "failed"
+    assert next(f.file for f in report.failures if f.id == "svc/mathx/TestAdd") == "svc/m_test.go"
+
+
+MANY = """func TestMany(t *testing.T) {
+	for i := 0; i < 5000; i++ {
+		t.Run("n", func(t *testing.T) { t.Error("no") })
+	}
+}
+
+func TestLoud(t *testing.T) {
+	for i := 0; i < 200000; i++ {
+		println("line", i)
+	}
+}"""
+
+
+def test_many_failures_and_much_output_stay_small(tmp_path: Path) -> None:
+    report = one(tmp_path, MANY, timeout_s=110.0)
+    assert report.status is SuiteStatus.FAILED
+    assert report.counts.failed == 5001
+    assert report.outcomes["mathx/TestLoud"] == "passed"
+    assert len(report.failures) <= 100
