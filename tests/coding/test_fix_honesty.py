@@ -114,7 +114,7 @@ def test_a_moved_head_is_named_and_left(tmp_path: Path) -> None:
         "import subprocess\n\n\ndef test_commits():\n    subprocess.run(['git', 'tag', '-f', 'by-test'], check=True)\n"
     )
     root = make_repo(tmp_path / "r", {"calc.py": CALC, "test_calc.py": CALC_TESTS, "test_tag.py": commits})
-    with engine_on(root) as engine:
+    with engine_on(root, sandbox="off") as engine:
         data = run_script(engine, script(tmp_path, []))
     assert any(c["path"] == ".git" for c in data["outcome"]["conflicts"])
     assert "by-test" in git(root, "tag")

@@ -202,7 +202,7 @@ def test_a_test_that_passes_every_other_time_is_called_flaky(tmp_path: Path) -> 
         ),
     })  # fmt: skip
     before = fingerprint(root)
-    with engine_on(root) as engine:
+    with engine_on(root, writable=(tmp_path,)) as engine:
         end = outcome(run_script(engine, script(tmp_path, [RIGHT])))
     assert end["reason"] == "flaky"
     assert end["evidence"]["flaky"] == ["test_odd.py::test_odd"]  # type: ignore[index]

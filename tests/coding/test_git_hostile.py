@@ -116,7 +116,8 @@ def test_nothing_else_in_the_engine_starts_git() -> None:
     top = engine.parents[1]
     sources = [p for part in ("coding", "server", "editor_bridge") for p in (top / part).rglob("*.py")]
     found: list[str] = []
-    for source in (s for s in sources if s != engine / "git.py"):
+    talk_of_it = {engine / "git.py", engine / "commands" / "git.py"}  # the latter says which words are allowed
+    for source in (s for s in sources if s not in talk_of_it):
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
             names: list[str] = []
             if isinstance(node, ast.Import):

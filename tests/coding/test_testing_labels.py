@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import traceback
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -78,7 +79,7 @@ def test_a_refused_loopback_is_told_only_where_the_sandbox_has_a_loopback_of_its
 
 @pytest.mark.parametrize("text", cases(READ_ONLY))
 def test_a_read_only_file_system_is_the_sandbox_where_it_mounts_one(text):
-    for isolation in (BWRAP, CONTAINER):
+    for isolation in (BWRAP, CONTAINER, replace(LANDLOCK, namespaces="user")):
         note = sandbox_note(isolation, text)
         assert "write only to the project" in note
         assert "`writable`" in note

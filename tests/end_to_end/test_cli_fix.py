@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.cli import Shell
 from support.gitrepos import make_repo, whole_state
-from support.mcp_clients import processes_with, until
+from support.mcp_clients import allow_writing, processes_with, until
 
 CODE = "def total(prices, shipping):\n    return sum(prices) - shipping\n"
 TESTS = """from shop import total
@@ -29,7 +29,7 @@ HANGING = """import os, pathlib, time
 
 
 def test_hangs():
-    pathlib.Path(os.environ["HOME"], "started").touch()
+    pathlib.Path(os.environ["HOME"], "seen", "started").touch()
     pathlib.Path("made_by_test.txt").write_text("x")
     while True:
         time.sleep(0.05)
@@ -39,7 +39,7 @@ HANGING_ONCE_EDITED = """import os, pathlib, time
 
 def test_hangs():
     while "*" in pathlib.Path("shop.py").read_text():
-        pathlib.Path(os.environ["HOME"], "started").touch()
+        pathlib.Path(os.environ["HOME"], "seen", "started").touch()
         time.sleep(0.05)
 """
 
@@ -48,6 +48,8 @@ def test_hangs():
 def shell(tmp_path):
     repo = make_repo(tmp_path / "repo", {"shop.py": CODE, "test_shop.py": TESTS, ".gitignore": "__pycache__/\n"})
     (repo / "notes.txt").write_text("mine\n")
+    (tmp_path / "home").mkdir()
+    allow_writing(tmp_path / "home", tmp_path / "home" / "seen")
     return Shell(tmp_path, repo)
 
 
@@ -129,7 +131,7 @@ def test_killed_run_is_put_back_by_the_next_command_which_says_so(shell):
     (shell.cwd / "test_hang.py").write_text(HANGING_ONCE_EDITED)
     before = whole_state(shell.cwd)
     with shell.started("fix", "--script", script(shell, WRONG)) as process:
-        until((shell.base / "home" / "started").exists, "the edited code is being tested", limit_s=60)
+        until((shell.base / "home" / "seen" / "started").exists, "the edited code is being tested", limit_s=60)
         process.kill()
         process.communicate(timeout=60)
     until(lambda: not processes_with(str(shell.base)), "no process is left")
@@ -168,7 +170,7 @@ def test_plan_mode_refuses_to_fix(shell):
 
 
 def test_demanded_sandbox_that_is_not_there_is_refused(shell):
-    done = shell.run("test", "--sandbox", "required", "--json")
+    done = shell.run("test", "--sandbox", "required", "--json", extra={"REGREEN_SANDBOX_LEVEL": "none"})
     assert (done.code, done.document["error"]["kind"]) == (5, "sandbox_required")
 
 
@@ -189,7 +191,7 @@ def test_interrupted_test_run_is_one_document_too(shell):
 def interrupted(shell, number, *args) -> dict[str, Any]:
     """Interrupt a command once the hanging test runs: it ends with 130, leaves no process, and tells its result."""
     with shell.started(*args) as process:
-        until((shell.base / "home" / "started").exists, "the hanging test has started", limit_s=60)
+        until((shell.base / "home" / "seen" / "started").exists, "the hanging test has started", limit_s=60)
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err

@@ -16,10 +16,15 @@ from regreen.settings import Limits, load_settings
 
 @contextmanager
 def engine_on(
-    root: Path, *, mode: str = "auto", trusted: bool = True, limits: Limits | None = None
+    root: Path,
+    *,
+    mode: str = "auto",
+    trusted: bool = True,
+    limits: Limits | None = None,
+    **chosen: Any,
 ) -> Generator[Engine]:
     settings = load_settings(dict(os.environ), roots=(root,) if trusted else (), mode=mode)
-    settings = replace(settings, limits=limits) if limits is not None else settings
+    settings = replace(settings, **chosen, **({"limits": limits} if limits is not None else {}))
     with Engine(settings, cwd=root) as engine:
         yield engine
 

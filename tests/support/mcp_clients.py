@@ -31,10 +31,19 @@ LEGACY_VERSION = "2025-11-25"
 MODERN_VERSION = "2026-07-28"
 
 
+def allow_writing(home: Path, folder: Path) -> None:
+    """Let tests write to a folder outside of the project, by the settings of the user with this home."""
+    folder.mkdir(exist_ok=True)
+    config = home / ".config" / "regreen" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'writable = ["{folder}"]\n', "utf-8")
+
+
 def server_environment(folder: Path, **extra: str) -> dict[str, str]:
-    """A small environment whose home, state and cache lie in `folder`."""
+    """A small environment whose home, state and cache lie in `folder`; tests may write to `folder/seen`."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
+    allow_writing(home, folder / "seen")
     return {
         "HOME": str(home),
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from regreen.model import AttemptState, Brief, Proposal, Tried
@@ -41,10 +42,11 @@ def search(
     budget_s: float = 6.0,
     cancel: Cancel | None = None,
     on_progress: Callable[[SearchProgress], None] | None = None,
+    writable: tuple[Path, ...] = (),
 ) -> SearchProposer:
     files = listed(root)
     return SearchProposer(
-        Workspace(root), FileList(files), INTERPRETER, settings_for(folder),
+        Workspace(root), FileList(files), INTERPRETER, replace(settings_for(folder), writable=writable),
         paths=tuple(p for p in files if not is_test_file(p)), budget_s=budget_s, wall_s=budget_s * 12,
         cancel=cancel or Cancel(), on_progress=on_progress,
     )  # fmt: skip

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from regreen.sandbox.environment import child_environment, is_withheld
-from regreen.sandbox.isolation import Confinement, Isolation, confine, isolation, require
+from regreen.sandbox.isolation import Confinement, Isolation, confine, confined, isolation, require
 from regreen.sandbox.process import CHANNEL, Child, run, spawn
 from regreen.sandbox.values import MAX_FILE_BYTES, Cancel, Command, Completed
 
@@ -21,6 +21,7 @@ __all__ = [
     "Isolation",
     "child_environment",
     "confine",
+    "confined",
     "is_withheld",
     "isolation",
     "require",

@@ -88,6 +88,12 @@ def require(settings: Settings) -> Isolation:
     return found
 
 
+def confined(settings: Settings, root: Path, writable: Sequence[Path] = ()) -> Confinement | None:
+    """What a child that works on `root` may touch under these settings; None where there is no isolation. `writable`
+    are folders besides those that the user named. Raises Refused as `require` does."""
+    return confine(require(settings), root, (*writable, *settings.writable), network=settings.network)
+
+
 def confine(
     isolation: Isolation,
     root: Path,

@@ -203,7 +203,8 @@ def _files(case: _Case) -> str:
     level, text = case.isolation.level, case.text
     if level == "job":
         return ""
-    read_only = level in ("bwrap", "container") and _READ_ONLY.search(text)
+    mounts = level in ("bwrap", "container") or (level == "landlock" and case.isolation.namespaces)
+    read_only = mounts and _READ_ONLY.search(text)
     refused = level in ("landlock", "seatbelt") and _refused_outside(case)
     if not read_only and not refused:
         return ""

@@ -42,7 +42,7 @@ class Look:
         return self._kind(name) == "file"
 
     def holds(self, patterns: Iterable[str]) -> bool:
-        """Whether the folder itself has a file of one of these names; a name may be a pattern (`*.csproj`)."""
+        """Whether the folder itself has a file of one of these names; a name may be a pattern (`*.sln`)."""
         for pattern in patterns:
             if "*" not in pattern:
                 found = self.exists(pattern)

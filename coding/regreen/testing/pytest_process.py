@@ -22,8 +22,7 @@ from regreen.sandbox import (
     Command,
     Completed,
     child_environment,
-    confine,
-    require,
+    confined,
     run,
 )
 from regreen.testing.channel import Record
@@ -148,12 +147,7 @@ def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
         memory_mib=limits.memory_mib,
         max_file_bytes=MAX_FILE_BYTES,
         scrap=folder,
-        confinement=confine(
-            require(request.settings),
-            request.workspace.root,
-            (folder, *lasting, *request.settings.writable),
-            network=request.settings.network,
-        ),
+        confinement=confined(request.settings, request.workspace.root, (folder, *lasting)),
     )
 
 

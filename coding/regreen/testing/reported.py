@@ -72,7 +72,7 @@ def _run(runner: Reported, request: SuiteRequest, cancel: Cancel, on_progress: O
         blank = replace(
             blank, argv=plan.shown or plan.argv, interpreter=plan.interpreter, log=str(new_log(request.store_folder))
         )
-        ended, foreign = _start(asked, plan, isolation, Path(blank.log), on_progress)
+        ended, foreign = _start(asked, plan, Path(blank.log), on_progress)
         heard = runner.read(asked, plan, ended)
     return _Report(asked, plan, heard, ended).put_together(blank, started, foreign)
 
@@ -86,9 +86,7 @@ def _caller(runner: str, request: SuiteRequest) -> tuple[tuple[str, ...], tuple[
     return checked.words, checked.arguments
 
 
-def _start(
-    asked: Asked, plan: Plan, isolation: sandbox.Isolation, log: Path, on_progress: OnProgress | None
-) -> tuple[Ended, int]:
+def _start(asked: Asked, plan: Plan, log: Path, on_progress: OnProgress | None) -> tuple[Ended, int]:
     nonce = secrets.token_hex(16)
     teller, lasting = _Teller(on_progress), Lasting()
 
@@ -98,7 +96,7 @@ def _start(
 
     messages = Messages(nonce, take)
     completed = sandbox.run(
-        _command(asked, plan, isolation, log),
+        _command(asked, plan, log),
         cancel=asked.cancel,
         on_channel=messages.feed if plan.live else None,
         first_words=f"{nonce}\n".encode() if plan.live else b"",
@@ -108,7 +106,7 @@ def _start(
     return Ended(completed, log, tuple(messages.heard), lasted), messages.foreign
 
 
-def _command(asked: Asked, plan: Plan, isolation: sandbox.Isolation, log: Path) -> Command:
+def _command(asked: Asked, plan: Plan, log: Path) -> Command:
     request, limits = asked.request, asked.request.settings.limits
     temporary = asked.private / "tmp"
     temporary.mkdir(mode=0o700, exist_ok=True)
@@ -127,9 +125,7 @@ def _command(asked: Asked, plan: Plan, isolation: sandbox.Isolation, log: Path) 
         memory_mib=limits.memory_mib,
         max_file_bytes=sandbox.MAX_FILE_BYTES,
         scrap=asked.private,
-        confinement=sandbox.confine(
-            isolation, request.workspace.root, (asked.private, *plan.writable), network=request.settings.network
-        ),
+        confinement=sandbox.confined(request.settings, request.workspace.root, (asked.private, *plan.writable)),
     )
 
 

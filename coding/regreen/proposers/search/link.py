@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from regreen.sandbox import CHANNEL, Cancel, Command, child_environment, confine, require, spawn
+from regreen.sandbox import CHANNEL, Cancel, Command, child_environment, confined, spawn
 from regreen.settings import Settings
 from regreen.testing import Interpreter
 
@@ -65,7 +65,7 @@ class Link:
                 timeout_s=3600.0,
                 memory_mib=settings.limits.memory_mib,
                 scrap=place.folder,
-                confinement=confine(require(settings), place.folder, network=settings.network),
+                confinement=confined(settings, place.folder),
             ),
             cancel=cancel,
         )

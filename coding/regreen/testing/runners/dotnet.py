@@ -277,7 +277,7 @@ ROW = Row(
     name="dotnet",
     language="C#",
     marks=(
-        *("*.sln", "*.csproj", "*.fsproj", "*.vbproj"),
+        *("*.sln", "*.slnx"),
         *("global.json", "Directory.Build.props", "Directory.Packages.props"),
     ),
     suffixes=_SOURCES,

@@ -44,7 +44,7 @@ Resolve = Callable[[Look, SuiteRequest], Elsewhere | None]
 class Row:
     """One runner.
 
-    `marks` are files that make a folder a project of its own (`Cargo.toml`, `*.csproj`); `suffixes` are those of its
+    `marks` are files that make a folder a project of its own (`Cargo.toml`, `*.sln`); `suffixes` are those of its
     test files, empty for any. `resolve` is that of a wrapper; `instead` finds another runner that is meant although the
     files look like this one's, and is not asked where the caller named the runner.
     """

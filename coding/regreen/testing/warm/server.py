@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from regreen.errors import EnvironmentFault
-from regreen.sandbox import CHANNEL, MAX_FILE_BYTES, Cancel, Command, Completed, confine, require, spawn
+from regreen.sandbox import CHANNEL, MAX_FILE_BYTES, Cancel, Command, Completed, confined, spawn
 from regreen.testing.interpreter import Interpreter
 from regreen.testing.pytest_process import process_environment
 from regreen.testing.request import SuiteRequest
@@ -118,10 +118,9 @@ def _command(interpreter: Interpreter, request: SuiteRequest, folder: Path, envi
         memory_mib=request.settings.limits.memory_mib,
         max_file_bytes=MAX_FILE_BYTES,
         scrap=folder,
-        confinement=confine(
-            require(request.settings),
+        confinement=confined(
+            request.settings,
             request.workspace.root,
             (folder, request.store_folder / "pytest-cache", request.settings.cache_dir / "bytecode"),
-            network=request.settings.network,
         ),
     )
