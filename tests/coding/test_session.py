@@ -289,3 +289,29 @@ def test_the_last_change_is_a_whole_run_and_never_one_that_changed_nothing(tmp_p
         assert engine.session().last_change() == fixed["job_id"]
         assert ok(engine, "restore", to=engine.session().last_change())["restored"] == ["shop.py"]
     assert differences(before, fingerprint(root)) == []
+
+
+def test_the_functions_that_tests_call_are_known(tmp_path):
+    root = make_repo(tmp_path / "r", {
+        "shop.py": "def total(n):\n    return n\n\n\ndef other():\n    return 1\n",
+        "test_shop.py": "from shop import other, total\n\n\ndef test_total():\n    assert total(1) == 1\n\n\n"
+        "def test_other():\n    assert other() == 1\n",
+    })  # fmt: skip
+    with engine_on(root) as engine:
+        found = engine.session().coverage()
+        calls = {f.qualname: tests for f, tests in found.touching().items() if f.path == "shop.py"}
+    assert calls["total"] == {"test_shop.py::test_total"}
+    assert calls["other"] == {"test_shop.py::test_other"}
+
+
+def test_a_warm_run_says_so_and_what_changed_since_the_last(tmp_path):
+    root = make_repo(
+        tmp_path / "r", {"shop.py": "N = 1\n", "test_shop.py": "import shop\ndef test_n(): assert shop.N == 1\n"}
+    )
+    with engine_on(root) as engine:
+        first = ok(engine, "run_tests", warm=True)
+        (root / "shop.py").write_text("N = 2\n")
+        second = ok(engine, "run_tests", warm=True)
+    assert (first["status"], second["status"]) == ("passed", "failed")
+    assert any(n.startswith("warm: ") for n in second["notes"])
+    assert second["since_last"]["new"] == ["test_shop.py::test_n"]

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from regreen.session.fixing import FixOptions
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
-    from regreen.testing.warm import WarmPytest
+    from regreen.testing.warm import CoverageMap, WarmPytest
 
 Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
@@ -251,6 +251,14 @@ class Session:
         before = memory.baseline(question)
         memory.remember(question, report)
         return report if before is None else replace(report, since_last=compare(before, report.outcomes))
+
+    def coverage(self, selection: Sequence[str] = (), *, cancel: Cancel | None = None) -> CoverageMap:
+        """Which of the selected tests call which functions (pytest, Linux). It cannot see data files and other
+        processes, so it orders and preselects; a run of everything has the last word."""
+        from regreen.session.covering import coverage
+
+        self.allow("run")
+        return coverage(self, self._warm, selection, cancel or Cancel())
 
     def fix(self, options: FixOptions | None = None, *, on_progress: Callable[[str], None] | None = None) -> Outcome:
         """Repair failing tests and wait for the end. Raises RegreenError where the run could not be made.

@@ -13,7 +13,7 @@ MAX_FAILURES = 100
 MAX_CHARS = 64_000
 MAX_GROUPS = 50
 MAX_IDS = 50
-MAX_SLOWEST = 5
+MAX_SLOWEST = 10
 _SLOW_S = 0.05  # what is faster is not worth naming
 
 

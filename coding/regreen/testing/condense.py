@@ -27,7 +27,7 @@ _CONTROL = re.compile(
 )
 _POINTERS = re.compile(r"E\s+\?\s+[\^+-]")
 _VARYING = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x#"),
+    (re.compile(r"0x[0-9a-fA-F]+|\.{3}[0-9a-fA-F]{6,}(?=>)"), "0x#"),  # the latter is an address cut in the middle
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "#uuid"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "#time"),
     (re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+"), "#/"),
