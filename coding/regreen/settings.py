@@ -62,6 +62,7 @@ class Settings:
     sandbox: SandboxWish = "auto"
     sandbox_level: str = ""  # use exactly this level of isolation; empty = the best there is
     network: bool = False  # whether tests may reach the network
+    test_environ: Mapping[str, str] = field(default_factory=dict[str, str])  # what the user gives to tests besides
     writable: tuple[Path, ...] = ()  # folders outside of the project that tests may write
     container_engine: str = ""  # docker or podman, for the level `container`
     container_image: str = ""
@@ -73,7 +74,8 @@ class Settings:
 
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
-    "container_image": (str,), "writable": (list,), "python": (str,), "strict_edits": (bool,), "tests": (dict,),
+    "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,),
+    "python": (str,), "strict_edits": (bool,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
 _CHOICES = (
@@ -119,6 +121,7 @@ def load_settings(
         sandbox=cast("SandboxWish", chosen["sandbox"]),
         sandbox_level=chosen["sandbox_level"],
         network=_truth("REGREEN_NETWORK", environ, file.get("network", False)),
+        test_environ=_variables(file.get("env", {})),
         writable=_folders(file.get("writable", [])),
         container_engine=chosen["container_engine"],
         container_image=chosen["container_image"],
@@ -158,6 +161,14 @@ def _folder(environ: Mapping[str, str], name: str, default: Path) -> Path:
         raise ConfigError("config_refused", f"{name} is {str(folder)!r}, which depends on the working directory",
                           "give an absolute path")  # fmt: skip
     return folder
+
+
+def _variables(named: Mapping[str, Any]) -> dict[str, str]:
+    """Variables by name. Raises ConfigError for what is no text."""
+    for name, value in named.items():
+        if not isinstance(value, str) or "\0" in name + value or "=" in name or not name:
+            raise ConfigError("config_refused", f"env: {name} is {value!r}", 'give texts, such as DEBUG = "1"')
+    return dict(named)
 
 
 def _folders(named: list[Any]) -> tuple[Path, ...]:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from regreen.testing.reports.hardened_xml import MAX_DEPTH
 from regreen.testing.reports.junit import as_heard, frames_in, full_name, gather, read_reports, standing
-from regreen.testing.reports.junit_xml import MAX_DEPTH, parse, seconds
+from regreen.testing.reports.junit_xml import parse, seconds
 
 SUREFIRE = b"""<?xml version="1.0" encoding="UTF-8"?>
 <testsuite xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" name="com.x.FooTest" time="1,234.5" tests="6">

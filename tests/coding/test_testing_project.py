@@ -91,6 +91,23 @@ def test_one_project_below_an_empty_root_is_found_and_several_are_named(tmp_path
     assert "core (rust); sub/web (web)" in shown(found(root))
 
 
+def test_a_project_below_with_settings_weighs_more_than_its_files_seen_from_the_root(tmp_path):
+    root = project(
+        tmp_path, {"backend/pyproject.toml": "[tool.pytest.ini_options]\n", "backend/tests/test_a.py": "", "README": ""}
+    )
+    assert shown(found(root)) == ("backend", "pytest")
+    project(tmp_path, {"web/package.json": "configured", "web/a.ts": ""})
+    assert "backend (pytest); web (web)" in shown(found(root))
+    project(tmp_path, {"test_own.py": ""})
+    assert shown(found(root)) == ("", "pytest")
+    assert found(root).below == ("backend (pytest)", "web (web)")
+
+
+def test_a_folder_of_tests_with_requirements_is_no_project_of_its_own(tmp_path):
+    root = project(tmp_path, {"app.py": "", "tests/requirements.txt": "pytest\n", "tests/test_a.py": ""})
+    assert shown(found(root)) == shown(found(root, "tests/test_a.py")) == ("", "pytest")
+
+
 def test_nothing_recognised_says_what_to_do(tmp_path):
     root = project(tmp_path, {"README.md": "nothing"})
     assert "no tests of a known runner" in shown(found(root))

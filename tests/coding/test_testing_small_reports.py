@@ -32,7 +32,7 @@ def test_a_report_stays_small_whatever_failed(count, causes):
     assert short.counts.failed == count
     assert len(short.failing) == count
     assert len(str(to_object(short))) < 250_000
-    assert (count == len(short.failures)) == (not any("not shown" in n for n in short.notes))
+    assert (count == len(short.failures)) == (not any("are counted" in n for n in short.notes))
 
 
 def test_every_shown_group_has_its_first_failure_shown():
@@ -51,7 +51,14 @@ def test_the_slowest_tests_are_named():
 def test_runs_are_compared_by_identity():
     before = {"a": "passed", "b": "failed", "c": "failed", "d": "passed", "e": "failed"}
     after = {"a": "failed", "b": "passed", "c": "error", "e": "skipped", "f": "failed"}
-    assert compare(before, after) == Comparison(new=("a", "f"), fixed=("b",), still=("c",), vanished=("d",))
+    assert compare(before, report(after)) == Comparison(new=("a", "f"), fixed=("b",), still=("c",), vanished=("d",))
+
+
+@pytest.mark.parametrize("status", ["error", "crashed", "timeout", "no_tests", "environment", "cancelled"])
+def test_what_a_broken_run_did_not_reach_has_not_vanished(status):
+    before = {"a": "passed", "b.py": "error"}
+    assert compare(before, report({}, status=SuiteStatus(status))).vanished == ()
+    assert compare(before, report({"c": "passed"}, status=SuiteStatus.PASSED)).vanished == ("a",)
 
 
 def test_last_failures_are_those_of_all_runs_that_were_not_run_again(tmp_path):

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(typed: Sequence[str], screen: Screen) -> int:
     try:
-        args = parser.build().parse_args(typed)
+        args = parser.parse(typed)
         module, _, name = cast("str", args.handler).partition(":")
         handler = cast("Handler", getattr(import_module(f"regreen.cli.{module}"), name))
         answer = handler(Invocation(args, _cwd(), default_environ(), screen))

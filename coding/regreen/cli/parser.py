@@ -194,6 +194,22 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
+def parse(typed: Sequence[str]) -> argparse.Namespace:
+    """Read a command line. What follows `--argv` is taken as it stands, `--` included, which argparse would not do."""
+    own, rest = _parts(typed)
+    args = build().parse_args(own)
+    if rest is not None:
+        args.argv = rest
+    return args
+
+
+def _parts(typed: Sequence[str]) -> tuple[list[str], list[str] | None]:
+    if typed[:1] != ["test"] or "--argv" not in typed:
+        return list(typed), None
+    at = list(typed).index("--argv")
+    return list(typed[:at]), list(typed[at + 1 :])
+
+
 def _sentence(summary: str) -> str:
     """The summary with a capital letter and a full stop; names in it stay as they are written."""
     return f"{summary[:1].upper()}{summary[1:]}."
@@ -201,4 +217,4 @@ def _sentence(summary: str) -> str:
 
 def wants_json(argv: Sequence[str]) -> bool:
     """Whether a command line that cannot be parsed asked for JSON."""
-    return "--json" in argv
+    return "--json" in _parts(argv)[0]

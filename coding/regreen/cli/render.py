@@ -11,6 +11,7 @@ from regreen.wire import Json
 
 _SHOWN_FAILURES = 20
 _SHOWN_NAMES = 30
+_SHOWN_SAME = 5
 Data = Mapping[str, Any]
 
 
@@ -37,11 +38,7 @@ def failing_tests(failures: Iterable[Data], ids: Iterable[str]) -> Iterator[Line
 def _test(data: Data) -> Iterator[Line]:
     """Each failure under a line that an editor's problem matcher reads; the verdict last."""
     counts = data.get("counts", {})
-    failures = data.get("failures", [])
-    for failure in failures[:_SHOWN_FAILURES]:
-        yield from _failure(failure)
-    total = counts.get("failed", 0) + counts.get("errors", 0)
-    yield from _more(max(total, len(failures)), min(len(failures), _SHOWN_FAILURES))
+    yield from _groups(data.get("failures", []), data.get("groups", []))
     yield from _since(data.get("since_last", {}))
     status = data.get("status", "")
     if (message := data.get("message")) and status != "cancelled":  # the last line says that
@@ -53,6 +50,21 @@ def _test(data: Data) -> Iterator[Line]:
     yield Line(f"{status}: {summary or 'no tests ran'} in {data.get('duration_s', 0.0):.2f} s",
                "good" if status == "passed" else "bad")  # fmt: skip
     yield from _how(data)
+
+
+def _groups(failures: Iterable[Data], groups: Iterable[Data]) -> Iterator[Line]:
+    """One failure of each cause in full, the others of it by name."""
+    by_id = {f["id"]: f for f in failures}
+    causes = [g for g in groups if g["ids"][0] in by_id]
+    for cause in causes[:_SHOWN_FAILURES]:
+        yield from _failure(by_id[cause["ids"][0]])
+        others = cause["ids"][1:]
+        if others:
+            more = len(others) - _SHOWN_SAME + cause.get("more", 0)
+            left = f" and {more} more" if more > 0 else ""
+            yield Line(f"    same cause: {', '.join(others[:_SHOWN_SAME])}{left}", "dim")
+            yield Line("")
+    yield from _more(len(causes), _SHOWN_FAILURES)
 
 
 def _failure(failure: Data) -> Iterator[Line]:

@@ -14,7 +14,7 @@ def from_root(typed: str, cwd: Path, root: Path) -> str:
 
     What exists as seen from the working folder, and lies in the repository, is meant so; else it counts from the root.
     """
-    path, colons, test = typed.partition("::")
+    path, colons, test = typed.partition(" > ") if " > " in typed else typed.partition("::")
     if not path or "\0" in path or (cwd == root and not PurePath(path).is_absolute()):
         return typed
     real = os.path.normpath(cwd / path)

@@ -6,6 +6,7 @@ A revision is never a path out of the project: `git diff /a /b` would compare an
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from regreen.commands.grammar import Row, Schema
@@ -128,16 +129,7 @@ _LOG = Schema(
     dashes="paths",
     refused=_REFUSED,
 )
-_SHOW = Schema(
-    switches=_LOG_SWITCHES,
-    options=_LOG_OPTIONS,
-    attached=_LOG_ATTACHED,
-    glued="UnSGL",
-    numbers=True,
-    positional=object_name,
-    dashes="paths",
-    refused=_REFUSED,
-)
+_SHOW = replace(_LOG, positional=object_name)
 
 ROWS = (
     Row(("git", "status"), "git", _STATUS),

@@ -227,10 +227,11 @@ class Session:
         runs only the tests that failed in the last run, where there are any. `on_written` hears, while they run,
         which paths the tests write.
         """
-        from regreen.testing import compare, run_suite
+        from regreen.testing import run_suite
 
         memory = self._memory
-        question = Question(tuple(selection), tuple(argv), runner, last_failed)
+        failed = memory.last_failed() if last_failed else ()
+        question = Question(tuple(selection), tuple(argv), runner, bool(failed))
         report = run_suite(
             self.workspace,
             self.settings,
@@ -242,19 +243,18 @@ class Session:
             on_progress=on_progress,
             isolate=isolate,
             per_test_timeout_s=per_test_timeout_s,
-            last_failed=memory.last_failed() if last_failed else (),
+            last_failed=failed,
             on_written=on_written,
             runner=runner,
             last_s=memory.took_s(question),
             warm=self._warm if warm else None,
         )
-        before = memory.baseline(question)
-        memory.remember(question, report)
-        return report if before is None else replace(report, since_last=compare(before, report.outcomes))
+        if last_failed and not failed:
+            report = replace(report, notes=(*report.notes, "no test is known to have failed: everything was run"))
+        return memory.take(question, report)
 
     def coverage(self, selection: Sequence[str] = (), *, cancel: Cancel | None = None) -> CoverageMap:
-        """Which of the selected tests call which functions (pytest, Linux). It cannot see data files and other
-        processes, so it orders and preselects; a run of everything has the last word."""
+        """Which of the selected tests call which functions (pytest, Linux). To order and preselect, never to judge."""
         from regreen.session.covering import coverage
 
         self.allow("run")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regreen.model import Comparison, Failure, SlowTest, SuiteReport
+from regreen.model import Failure, SlowTest, SuiteReport
 
 MAX_FAILURES = 100
 MAX_CHARS = 64_000
@@ -25,21 +25,19 @@ def bounded(report: SuiteReport) -> SuiteReport:
     )
     left = len(report.failures) - len(failures)
     cut = len(report.groups) - len(groups)
-    notes = [f"{left} more failures are counted and not shown here"] if left else []
-    notes += [f"{cut} more groups of failures are not shown"] if cut else []
-    since = report.since_last
+    notes = [f"{left} failures are counted, and named by their groups only"] if left else []
+    notes += [f"{cut} groups of failures are counted and not shown"] if cut else []
     return replace(
         report,
         failures=failures,
         groups=groups,
         notes=(*report.notes, *notes),
-        since_last=None if since is None else _short(since),
         slowest=slowest(report),
     )
 
 
 def _chosen(report: SuiteReport) -> tuple[Failure, ...]:
-    """One failure of every group, then the others, in running order."""
+    """One failure of every group first, then the others."""
     exemplars = {g.ids[0] for g in report.groups}
     wanted = sorted(report.failures, key=lambda f: f.id not in exemplars)[:MAX_FAILURES]
     room = MAX_CHARS
@@ -49,11 +47,7 @@ def _chosen(report: SuiteReport) -> tuple[Failure, ...]:
         if room < 0 and kept:
             break
         kept.add(failure.id)
-    return tuple(f for f in report.failures if f.id in kept)
-
-
-def _short(c: Comparison) -> Comparison:
-    return Comparison(c.new[:MAX_IDS], c.fixed[:MAX_IDS], c.still[:MAX_IDS], c.vanished[:MAX_IDS])
+    return tuple(f for f in wanted if f.id in kept)
 
 
 def slowest(report: SuiteReport) -> tuple[SlowTest, ...]:

@@ -3,7 +3,7 @@ pure decisions only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,7 @@ from regreen.sandbox import Cancel, Completed
 from regreen.testing.channel import RawFailure
 from regreen.testing.looking import Look
 from regreen.testing.request import SuiteRequest
-from regreen.testing.verdict import Verdict, ending
-
-_NAMED = 3
+from regreen.testing.verdict import Verdict, ending, names, tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +146,15 @@ def _crashed(f: Facts) -> Verdict | None:
     how = ending(f.completed)
     limit = getattr(f.completed, "limit", "")
     if limit:
-        return Verdict(SuiteStatus.CRASHED, f"{f.runner} was ended by the {limit} limit{_standing(f)}{_tail(f)}")
+        return Verdict(SuiteStatus.CRASHED, f"{f.runner} was ended by the {limit} limit{_standing(f)}{tail(f.log)}")
     if f.completed.returncode is None:
-        return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended without its results ({how}){_standing(f)}{_tail(f)}")
+        return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended without its results ({how}){_standing(f)}{tail(f.log)}")
     if f.heard.crash:
-        return Verdict(SuiteStatus.CRASHED, f"{f.heard.crash}{_tail(f)}")
+        return Verdict(SuiteStatus.CRASHED, f"{f.heard.crash}{tail(f.log)}")
     if f.heard.refused:
         return Verdict(SuiteStatus.ENVIRONMENT, f"{f.runner} refuses its arguments or settings: {f.heard.refused}")
     if not f.heard.finished and not f.heard.errors:
-        return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended without its results ({how}){_standing(f)}{_tail(f)}")
+        return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended without its results ({how}){_standing(f)}{tail(f.log)}")
     return None
 
 
@@ -174,7 +172,7 @@ def _nothing(f: Facts) -> Verdict | None:
     if f.heard.cases and any(c.outcome not in ("skipped",) for c in f.heard.cases):
         return None
     if f.completed.returncode and not f.heard.cases and f.log.strip():
-        return Verdict(SuiteStatus.NO_TESTS, f"no test was run{_chosen(f)} ({ending(f.completed)}){_tail(f)}")
+        return Verdict(SuiteStatus.NO_TESTS, f"no test was run{_chosen(f)} ({ending(f.completed)}){tail(f.log)}")
     if f.heard.cases:
         return None
     return Verdict(SuiteStatus.NO_TESTS, f"no test was found{_chosen(f)}")
@@ -183,17 +181,11 @@ def _nothing(f: Facts) -> Verdict | None:
 def _untold(f: Facts) -> Verdict | None:
     if f.completed.returncode and not f.heard.exit_may_lie:
         return Verdict(SuiteStatus.FAILED, f"{f.runner} ended with exit status {f.completed.returncode} although no "
-                                           f"test failed (a coverage threshold, for example){_tail(f)}")  # fmt: skip
+                                           f"test failed (a coverage threshold, for example){tail(f.log)}")  # fmt: skip
     return None
 
 
 _RULES: tuple[Callable[[Facts], Verdict | None], ...] = (_stopped, _environment, _crashed, _red, _nothing, _untold)
-
-
-def names(ids: Collection[str]) -> str:
-    """A few of the ids, and how many more there are."""
-    shown = ", ".join(list(ids)[:_NAMED])
-    return f"{shown} and {len(ids) - _NAMED} more" if len(ids) > _NAMED else shown
 
 
 def _chosen(f: Facts) -> str:
@@ -202,8 +194,3 @@ def _chosen(f: Facts) -> str:
 
 def _standing(f: Facts) -> str:
     return f" while {names(f.heard.running)} ran" if f.heard.running else ""
-
-
-def _tail(f: Facts) -> str:
-    lines = [line for line in f.log.strip().splitlines() if line.strip()][-6:]
-    return ". The output ends:\n" + "\n".join(line[:300] for line in lines) if lines else ""

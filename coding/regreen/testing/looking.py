@@ -20,11 +20,13 @@ _SKIPPED = frozenset({
 
 
 class Look:
-    """One folder, `folder` relative to the root ("" is the root itself). Whatever cannot be read counts as absent."""
+    """One folder, `folder` relative to the root ("" is the root itself). Whatever cannot be read counts as absent, and
+    so do files below the folders `without`, when what lies below is looked at."""
 
-    def __init__(self, workspace: Workspace, folder: str = "") -> None:
+    def __init__(self, workspace: Workspace, folder: str = "", *, without: tuple[str, ...] = ()) -> None:
         self.workspace = workspace
         self.folder = folder
+        self._without = frozenset(without)
         self._texts: dict[str, str] = {}
         self._below: tuple[str, ...] | None = None
 
@@ -94,7 +96,7 @@ class Look:
 
             def skip(path: str) -> bool:
                 inside = path.startswith(prefix) or prefix.startswith(f"{path}/")
-                return not inside or path.rpartition("/")[2] in _SKIPPED
+                return not inside or path in self._without or path.rpartition("/")[2] in _SKIPPED
 
             listed = self.workspace.scan(skip=skip).items()
             found = (p.removeprefix(prefix) for p, stat in listed if stat.kind == "file" and p.startswith(prefix))

@@ -8,7 +8,7 @@ more than files that look like its tests.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -18,16 +18,19 @@ from regreen.workspace import Workspace
 
 MAX_DEPTH = 3  # of folders that are looked for projects where nothing is selected
 _SHOWN = 5
+_TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`folder` is relative to the root, "" for the root. `others` are runners that would also have done."""
+    """`folder` is relative to the root, "" for the root. `others` are runners that would also have done, `below` are
+    projects in folders of it, each with its runner."""
 
     folder: str
     row: Row
     why: str
     others: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,18 @@ def _signs(workspace: Workspace, rows: Iterable[Row], folder: str, looks: dict[s
     look = looks.setdefault(folder, Look(workspace, folder))
     found: list[_Found] = []
     for row in rows:
-        if folder and not look.holds(row.marks):
+        if folder and not (look.holds(row.marks) and _may_be_project(look, row)):
             continue
         sign = row.detect(look)
         if sign is not None:
             found.append(_Found(folder, row, sign))
     return found
+
+
+def _may_be_project(look: Look, row: Row) -> bool:
+    """A folder of tests with settings of its own belongs to the project around it, unless it is a package itself."""
+    name = PurePosixPath(look.folder).name
+    return row.language != "Python" or name not in _TEST_FOLDERS or look.holds(("pyproject.toml", "setup.py"))
 
 
 def _best(found: Sequence[_Found]) -> Project | None:
@@ -126,20 +135,27 @@ def _best(found: Sequence[_Found]) -> Project | None:
 def _below(
     workspace: Workspace, rows: Sequence[Row], looks: dict[str, Look], at_root: Sequence[_Found]
 ) -> Project | NoProject:
-    """Nothing is selected and the root is no project by its settings: is there one below?"""
+    """Nothing is selected and the root is no project by its settings: is it one by files that belong to no project
+    below it, or is there one below?"""
+    if not looks:
+        return _nothing("")
     marks = tuple(dict.fromkeys(m for r in rows for m in r.marks))
     paths = looks[""].below()
     folders = {str(PurePosixPath(p).parent) for p in paths if any(fnmatchcase(PurePosixPath(p).name, m) for m in marks)}
     nested = sorted(f for f in folders if f != "." and f.count("/") < MAX_DEPTH)
     found = [p for f in nested if (p := _best(_signs(workspace, rows, f, looks))) is not None]
     outermost = [p for p in found if not any(_holds(q.folder, p.folder) for q in found)]
+    shown = [f"{p.folder} ({p.row.name})" for p in outermost]
+    own = Look(workspace, "", without=tuple(p.folder for p in outermost))
+    best = _best([f for f in at_root if f.row.detect(own) is not None])
+    if best is not None:
+        return replace(best, below=tuple(shown))
     if len(outermost) == 1:
         return outermost[0]
-    if len(outermost) > 1 and not at_root:
-        shown = "; ".join(f"{p.folder} ({p.row.name})" for p in outermost[:_SHOWN])
+    if len(outermost) > 1:
         more = f" and {len(outermost) - _SHOWN} more" if len(outermost) > _SHOWN else ""
-        return NoProject(f"there are several projects: {shown}{more}. Select one by its folder.")
-    return _best(at_root) or _nothing("")
+        return NoProject(f"there are several projects: {'; '.join(shown[:_SHOWN])}{more}. Select one by its folder.")
+    return _nothing("")
 
 
 def _holds(outer: str, inner: str) -> bool:

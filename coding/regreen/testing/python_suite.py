@@ -20,7 +20,6 @@ from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.testing.channel import RawFailure, Record
 from regreen.testing.condense import group, make_failure, neutral
-from regreen.testing.heard import names
 from regreen.testing.interpreter import Interpreter, Needs, NoInterpreter, find_interpreter
 from regreen.testing.logs import new_log, tail
 from regreen.testing.pytest_process import Launch, Part, RunPart
@@ -29,7 +28,7 @@ from regreen.testing.request import OnProgress, Progress, SuiteRequest
 from regreen.testing.selection import Selected
 from regreen.testing.sources import Sources
 from regreen.testing.tally import Tally, counts
-from regreen.testing.verdict import Facts, Verdict, decide
+from regreen.testing.verdict import Facts, Verdict, decide, names
 
 MAX_CULPRITS = 20
 MAX_WRITTEN = 5000

@@ -21,13 +21,14 @@ from regreen.redact import Redactor
 from regreen.sandbox import Cancel, Command, Completed, child_environment
 from regreen.testing.channel import RawFailure
 from regreen.testing.condense import group, make_failure, neutral
-from regreen.testing.heard import Absent, Asked, Ended, Facts, Heard, Plan, decide, names
+from regreen.testing.heard import Absent, Asked, Ended, Facts, Heard, Plan, decide
 from regreen.testing.lasting import LASTED, Lasting
 from regreen.testing.logs import new_log, tail
 from regreen.testing.looking import Look
 from regreen.testing.messages import Messages
 from regreen.testing.request import OnProgress, Progress, Runner, SuiteRequest
 from regreen.testing.sources import Sources
+from regreen.testing.verdict import names
 
 
 class Reported(Protocol):

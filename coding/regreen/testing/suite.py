@@ -21,6 +21,7 @@ from regreen.testing.bounding import bounded
 from regreen.testing.interpreter import Interpreter, find_interpreter
 from regreen.testing.labels import sandbox_note
 from regreen.testing.looking import Look
+from regreen.testing.meaning import meant
 from regreen.testing.project import NoProject, Project, find_project
 from regreen.testing.request import OnProgress, OnWritten, SuiteRequest
 from regreen.testing.runners import BY_NAME, NAMES, ROWS, Row, custom
@@ -70,7 +71,7 @@ def run_suite(
         per_test_timeout_s=per_test_timeout_s,
         isolate=isolate,
         interpreter=interpreter,
-        environment=dict(environment or {}),
+        environment={**settings.test_environ, **(environment or {})},
         on_written=on_written,
     )
     project = _project(request, "" if runner == "auto" else runner)
@@ -115,6 +116,7 @@ def _run(
         selection=tuple(_inward(s, project.folder, request.workspace) for s in request.selection),
         last_failed=tuple(_inward(s, project.folder, request.workspace) for s in request.last_failed),
     )
+    look = Look(request.workspace)
     row, inner, notes = _real(project, inner, named=how.named)
     inner = _spread(row, inner, how.last_s, cancel)
     guard = Guard.take(request.workspace)
@@ -123,9 +125,15 @@ def _run(
     notes += map(_tampered, guard.verify(watch.seen, request.store_folder / "protected"))
     if project.others and not request.selection:
         notes.append(f"also recognised here: {', '.join(project.others)} (choose with `runner`)")
+    if project.below:
+        notes.append(f"not run: projects below, each by its folder: {', '.join(project.below)}")
     if project.folder:
         notes.append(f"project {project.folder}: {project.why}")
         report = _outward(report, project.folder)
+    if inner.workers:
+        notes.append(f"spread over {inner.workers[1]} processes by pytest-xdist")
+    if report.status is SuiteStatus.NO_TESTS:
+        report = replace(report, message=report.message + meant(request.selection, look))
     report = bounded(replace(report, project=project.folder, notes=(*report.notes, *notes)))
     return _labelled(report, isolation(request.settings), (request.workspace.root, *request.settings.writable))
 

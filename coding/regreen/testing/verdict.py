@@ -91,7 +91,7 @@ def _cancelled(f: Facts) -> Verdict | None:
 def _timeout(f: Facts) -> Verdict | None:
     late = [t for t, c in f.culprits.items() if c.kind == "timeout"]
     if late:
-        return Verdict(SuiteStatus.TIMEOUT, f"did not end in time: {_names(late)}{_rest(f)}")
+        return Verdict(SuiteStatus.TIMEOUT, f"did not end in time: {names(late)}{_rest(f)}")
     if f.completed.timed_out or f.out_of_time:
         return Verdict(SuiteStatus.TIMEOUT, f"the time limit of the run ended it while {_standing(f)}{_rest(f)}")
     return None
@@ -99,7 +99,7 @@ def _timeout(f: Facts) -> Verdict | None:
 
 def _standing(f: Facts) -> str:
     if f.record.running:
-        return f"{_names(list(f.record.running))} ran"
+        return f"{names(list(f.record.running))} ran"
     if f.record.collecting is not None:
         return f"{f.record.collecting[0]} was being imported"
     return "no test ran"
@@ -119,13 +119,13 @@ def _crashed(f: Facts) -> Verdict | None:
     broken = {t: c.how for t, c in f.culprits.items() if c.kind == "crash"}
     if broken:
         how = " and ".join(dict.fromkeys(broken.values()))
-        return Verdict(SuiteStatus.CRASHED, f"the test process ended ({how}) in {_names(broken)}{_rest(f)}")
+        return Verdict(SuiteStatus.CRASHED, f"the test process ended ({how}) in {names(broken)}{_rest(f)}")
     if f.record.exit_code is None:
         return Verdict(SuiteStatus.CRASHED, f"the test process ended without its results ({ending(f.completed)}) "
-                                            f"while {_standing(f)}{_rest(f)}{_tail(f)}")  # fmt: skip
+                                            f"while {_standing(f)}{_rest(f)}{tail(f.log)}")  # fmt: skip
     if f.record.exit_code != f.completed.returncode:
         return Verdict(SuiteStatus.CRASHED, f"{f.runner} said exit status {f.record.exit_code}, but the process ended "
-                                            f"otherwise: {ending(f.completed)}{_tail(f)}")  # fmt: skip
+                                            f"otherwise: {ending(f.completed)}{tail(f.log)}")  # fmt: skip
     return None
 
 
@@ -178,8 +178,8 @@ def _unusable(f: Facts) -> Verdict | None:
     lost = re.findall(r"^ERROR: not found: (.+)$", f.log, re.MULTILINE)
     if lost:
         named = [s for s in f.selection if any(path.endswith(_end_of(s)) for path in lost)]
-        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {_names(named or lost)}")
-    return Verdict(SuiteStatus.ENVIRONMENT, f"{f.runner} refuses its arguments or settings{_tail(f)}")
+        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {names(named or lost)}")
+    return Verdict(SuiteStatus.ENVIRONMENT, f"{f.runner} refuses its arguments or settings{tail(f.log)}")
 
 
 def _end_of(entry: str) -> str:
@@ -188,7 +188,7 @@ def _end_of(entry: str) -> str:
 
 def _red(f: Facts) -> Verdict | None:
     if f.collection:
-        return Verdict(SuiteStatus.ERROR, f"cannot be collected: {_names(list(f.collection))}")
+        return Verdict(SuiteStatus.ERROR, f"cannot be collected: {names(list(f.collection))}")
     if "failed" in f.failing:
         return Verdict(SuiteStatus.FAILED, _rest(f).removeprefix("; "))
     return Verdict(SuiteStatus.ERROR, _rest(f).removeprefix("; ")) if f.failing else None
@@ -196,11 +196,11 @@ def _red(f: Facts) -> Verdict | None:
 
 def _nothing(f: Facts) -> Verdict | None:
     if f.unmatched:
-        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {_names(f.unmatched)}")
+        return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {names(f.unmatched)}")
     if not f.outcomes and f.collected:
         return Verdict(SuiteStatus.NO_TESTS, f"{len(f.collected)} tests were collected and none was run")
     if not f.outcomes:
-        return Verdict(SuiteStatus.NO_TESTS, f"no test was found{' in ' + _names(f.selection) if f.selection else ''}")
+        return Verdict(SuiteStatus.NO_TESTS, f"no test was found{' in ' + names(f.selection) if f.selection else ''}")
     return None
 
 
@@ -209,7 +209,7 @@ def _incomplete(f: Facts) -> Verdict | None:
         return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended before all tests had run{_rest(f)}")
     if f.record.exit_code:
         return Verdict(SuiteStatus.FAILED, f"{f.runner} ended with exit status {f.record.exit_code} although no test "
-                                           f"failed (a coverage threshold, for example){_tail(f)}")  # fmt: skip
+                                           f"failed (a coverage threshold, for example){tail(f.log)}")  # fmt: skip
     return None
 
 
@@ -218,7 +218,8 @@ _RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
 )  # fmt: skip
 
 
-def _names(ids: Collection[str]) -> str:
+def names(ids: Collection[str]) -> str:
+    """A few of the ids, and how many more there are."""
     shown = ", ".join(list(ids)[:_NAMED])
     return f"{shown} and {len(ids) - _NAMED} more" if len(ids) > _NAMED else shown
 
@@ -227,6 +228,7 @@ def _rest(f: Facts) -> str:
     return f"; {len(f.not_run)} of {len(f.collected)} tests did not run" if f.not_run else ""
 
 
-def _tail(f: Facts) -> str:
-    lines = [line for line in f.log.strip().splitlines() if line.strip()][-6:]
+def tail(log: str) -> str:
+    """The last lines of what was printed, as the end of a message."""
+    lines = [line for line in log.strip().splitlines() if line.strip()][-6:]
     return ". The output ends:\n" + "\n".join(line[:300] for line in lines) if lines else ""

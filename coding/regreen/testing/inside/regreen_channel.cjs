@@ -93,6 +93,31 @@ function name(file, titles) {
   return plain([file, ...titles].map((t) => String(t).replace(/\s*[\r\n]+\s*/g, ' ')).join(' > '));
 }
 
+// What stands behind an error: `fetch failed` says nothing, its cause does.
+function causes(error) {
+  const lines = [];
+  try {
+    for (let e = error?.cause, depth = 0; e !== undefined && e !== null && depth < 5; e = e.cause, depth += 1) {
+      const several = Array.isArray(e.errors) ? e.errors.slice(0, 4).map(shown) : []; // of an AggregateError
+      const own = typeof e === 'object' && !e.message && several.length ? [] : [shown(e)];
+      lines.push(...[...own, ...several].map((line) => `cause: ${line}`));
+      if (typeof e !== 'object') break;
+    }
+  } catch {
+    // What cannot be shown is left out.
+  }
+  return [...new Set(lines)];
+}
+
+function shown(error) {
+  if (error === null || typeof error !== 'object') return plain(String(error).slice(0, 500));
+  return plain(`${error.name || 'Error'}: ${String(error.message || error.code || '').slice(0, 500)}`);
+}
+
+function withCauses(message, error) {
+  return [message, ...causes(error).filter((line) => !message.includes(line))].join('\n');
+}
+
 // What an error says of itself, whatever was thrown.
 function told(error) {
   try {
@@ -103,7 +128,7 @@ function told(error) {
     return {
       kind: plain(kind),
       code,
-      message: plain(cut(String(error.message ?? error))),
+      message: withCauses(plain(cut(String(error.message ?? error))), error),
       stack: plain(cut(String(error.stack ?? ''))),
     };
   } catch {
@@ -111,4 +136,4 @@ function told(error) {
   }
 }
 
-module.exports = { open, relative, name, told, cut, plain };
+module.exports = { open, relative, name, told, withCauses, cut, plain };

@@ -1,7 +1,7 @@
 'use strict';
 // Tells regreen what Jest runs, as one of its reporters: Jest 26 and later.
 
-const { open, relative, name, told, cut, plain } = require('./regreen_channel.cjs');
+const { open, relative, name, told, withCauses, cut, plain } = require('./regreen_channel.cjs');
 
 const tell = open() ?? (() => {});
 const COVERAGE_GRACE_S = 60; // coverage is written after the results are told
@@ -21,7 +21,7 @@ function failure(text, detail) {
   const kind = asserted ? 'AssertionError' : (match?.[1] ?? inner?.name ?? 'Error'); // jest's own is a plain Error
   return {
     kind: plain(String(kind)),
-    message: plain(cut(match ? said.slice(match[0].length) : said)),
+    message: withCauses(plain(cut(match ? said.slice(match[0].length) : said)), inner),
     stack: plain(cut(start < 0 ? '' : whole.slice(start))),
   };
 }

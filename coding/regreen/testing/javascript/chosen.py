@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from regreen.model import SuiteStatus
 from regreen.testing.heard import Absent
+from regreen.testing.javascript.titles import SEPARATOR, Titles, may_be_block, titles_in
 from regreen.testing.looking import Look
 
-SEPARATOR = " > "
 _SUFFIX = re.compile(r"\.[cm]?[jt]sx?$|\.vue$|\.svelte$|\.json$", re.IGNORECASE)
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 _SHOWN = 5
@@ -23,13 +23,18 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A selection, read. `tests` are ids: file -> the rest behind it. `missing` are paths that are not there."""
+    """A selection, read. `tests` are ids: file -> the rest behind it. `missing` are paths that are not there.
+
+    `blocks` are those of `tests` that may name a block, all tests in which are meant; an id that is a test's own comes
+    first, which `settled` sees to.
+    """
 
     files: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     tests: tuple[tuple[str, str], ...] = ()
     titles: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    blocks: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def everything(self) -> bool:
@@ -60,7 +65,7 @@ class Chosen:
         """
         if self.whole or self.everything:
             return ()
-        ids = [f"^{spelled(rest)}$" for _, rest in self.tests]
+        ids = [f"^{spelled(rest)}{'(?:$| )' if (file, rest) in self.blocks else '$'}" for file, rest in self.tests]
         return tuple(dict.fromkeys((*ids, *(f"(?:^|[ >]){escaped(title)}$" for title in self.titles))))
 
     def keeps(self, test: str) -> bool:
@@ -70,9 +75,20 @@ class Chosen:
         file = file_of(test, self.files)
         if file or any(f == "." or test.startswith(f"{f}/") for f in self.folders):
             return True
-        if any(test == f"{f}{SEPARATOR}{rest}" for f, rest in self.tests):
+        if any(self._covers(entry, test) for entry in self.tests):
             return True
         return any(test.endswith(f"{SEPARATOR}{title}") for title in self.titles)
+
+    def _covers(self, entry: tuple[str, str], test: str) -> bool:
+        name = SEPARATOR.join(entry)
+        return test == name or (entry in self.blocks and test.startswith(f"{name}{SEPARATOR}"))
+
+    def settled(self, seen: Collection[str]) -> Chosen:
+        """The selection once it is known which tests there are."""
+        if not self.blocks:
+            return self
+        ids = set(seen)
+        return replace(self, blocks=frozenset(b for b in self.blocks if SEPARATOR.join(b) not in ids))
 
     def unmatched(self, seen: Collection[str]) -> tuple[str, ...]:
         """Entries that named no test of those that were seen, or several where one was meant."""
@@ -80,7 +96,8 @@ class Chosen:
         none += [f for f in self.folders if f != "." and not any(s.startswith(f"{f}/") for s in seen)]
         ids = set(seen)
         broken = {s for s in seen if SEPARATOR not in s}  # files that could not be loaded
-        none += [f"{f}{SEPARATOR}{r}" for f, r in self.tests if f"{f}{SEPARATOR}{r}" not in ids and f not in broken]
+        lost = [e for e in self.tests if SEPARATOR.join(e) not in ids and e[0] not in broken]
+        none += [SEPARATOR.join(e) for e in lost if not any(self._covers(e, s) for s in (ids if e in self.blocks else ()))]
         for title in self.titles:
             fitting = [s for s in ids if s.endswith(f"{SEPARATOR}{title}")]
             if len(fitting) != 1:
@@ -102,8 +119,15 @@ def choose(look: Look, entries: Sequence[str], last_failed: Sequence[str]) -> Ch
     """The selection of a request. Of `last_failed`, what is not there any more is left out."""
     chosen = _sort(look, entries)
     if entries or not last_failed:
-        return chosen
+        return replace(chosen, blocks=_blocks(look, chosen.tests))
     return _sort(look, [t for t in last_failed if _file_in(look, t)])
+
+
+def _blocks(look: Look, tests: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    titles: dict[str, tuple[Titles, Titles]] = {}
+    for file in {file for file, _ in tests}:
+        titles[file] = titles_in(look.text(file))
+    return frozenset((file, rest) for file, rest in tests if may_be_block(rest, *titles[file]))
 
 
 def _sort(look: Look, entries: Sequence[str]) -> Chosen:

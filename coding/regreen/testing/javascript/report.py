@@ -6,26 +6,23 @@ file), `blame` (an error that a test is to carry), `note` (text), and `done` or 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from regreen.model import CaseOutcome
-from regreen.testing.channel import RawFailure
-from regreen.testing.heard import Asked, Case, Ended, Heard, names
-from regreen.testing.javascript import stack
+from regreen.testing.channel import Frame, RawFailure
+from regreen.testing.heard import Asked, Case, Ended, Heard
+from regreen.testing.javascript import parsing, stack
 from regreen.testing.javascript.chosen import SEPARATOR, Chosen
-from regreen.testing.javascript.tools import dependencies, installed, to_install
+from regreen.testing.javascript.packages import absent_packages
 from regreen.testing.logs import tail
-from regreen.testing.verdict import ending
+from regreen.testing.sources import relative_to
+from regreen.testing.verdict import ending, names
 
 _OUTCOMES = frozenset(("passed", "failed", "error", "skipped", "xfailed", "xpassed"))
 _MAX_BLAMED = 3
-_PACKAGE = re.compile(
-    r"(?:Cannot find (?:package|module) |Failed to resolve (?:import|entry for package) |Failed to load url )"
-    r"""['"]?((?:@[\w.\-]+/)?[\w][\w.\-]*)"""
-)
+
 
 
 @dataclass
@@ -64,7 +61,7 @@ class Told:
                 self.running.pop(test, None)
                 self.cases.append(self._case(test, m))
             case "error":
-                self.errors.setdefault(test, self.failure(test, m))
+                self.errors.setdefault(test, self.unloaded(test, m))
             case "blame":
                 self.blamed.setdefault(test, self.failure(test, m))
             case "note":
@@ -99,6 +96,25 @@ class Told:
             place=(self.below(str(m.get("file", ""))), max(0, int(number(m.get("line"))) - 1)),
         )
 
+    def unloaded(self, test: str, m: Mapping[str, Any], output: str = "") -> RawFailure:
+        """The failure of a file that could not be loaded: where one cannot be parsed, its place comes first."""
+        raw = self.failure(test, m)
+        said = m.get("fail")
+        trace = str(cast("dict[str, Any]", said).get("stack", "")) if isinstance(said, dict) else ""
+        found = parsing.broken(raw.message, trace, output)
+        path = self._within(found.path) if found is not None else ""
+        if found is None or not path:
+            return raw
+        raw = replace(raw, frames=(*raw.frames, Frame(path, found.line, "")))
+        return replace(raw, kind=found.kind, message=f"{path}: {found.said}") if found.said else raw
+
+    def _within(self, path: str) -> str:
+        """A path that a compiler tells, relative to the root; "" for what is not in the project."""
+        look = self.asked.look
+        inside = relative_to(path, self.asked.request.workspace.root) if path.startswith("/") else ""
+        bare = path.removeprefix("./").lstrip("/")  # some write paths below the project's folder with a slash
+        return inside or (look.at(bare) if look.exists(bare) else "")
+
     def below(self, file: str) -> str:
         """A file as the frame wants it: absolute, or relative to the root."""
         return file if not file or file.startswith("/") else self.asked.look.at(file)
@@ -107,6 +123,7 @@ class Told:
         """The whole report. Tests that were not meant are left out."""
         if not self.finished:
             self._complete()
+        chosen = chosen.settled([*(c.id for c in self.cases), *self.running])
         cases = [self._judged(c) for c in self.cases if chosen.keeps(c.id)]
         left_out = [c for c in self.cases if not chosen.keeps(c.id)]
         seen = [*(c.id for c in cases), *self.errors, *(e for e in self.running if chosen.keeps(e))]
@@ -115,6 +132,7 @@ class Told:
         if crashed and not self.crashes:
             self.crashes = {t: self._crash(t, ended) for t in running[:_MAX_BLAMED]}
         errors = self._meant(chosen, seen)
+        missing = absent_packages(self.asked, errors)
         if crashed or self.crash:  # a crash counts for more than what could not be loaded
             cases += [Case(e.id, "error", 0.0, e) for e in (*self.crashes.values(), *errors)]
             errors = ()
@@ -125,7 +143,7 @@ class Told:
             errors=errors,
             finished=self.finished and not self.crash,
             running=running,
-            missing=self._missing(),
+            missing=missing,
             unmatched=chosen.unmatched(seen) if self.finished else (),
             notes=tuple(self.notes),
             crash=self.crash,
@@ -166,19 +184,6 @@ class Told:
     def _crash(self, test: str, ended: Ended) -> RawFailure:
         place = (self.below(test.partition(SEPARATOR)[0]), 0)
         return RawFailure(test, "crash", f"the test process ended here: {ending(ended.completed)}", (), place=place)
-
-    def _missing(self) -> str:
-        """The diagnosis where a package that the project depends on is not installed."""
-        named = dependencies(self.asked.look)
-        absent = dict.fromkeys(
-            m[1]
-            for e in self.errors.values()
-            for m in _PACKAGE.finditer(e.message[:4000])
-            if m[1] in named and not installed(self.asked, m[1])
-        )
-        if not absent:
-            return ""
-        return f"not installed, though package.json names it: {', '.join(absent)}; run `{to_install(self.asked.look)}`"
 
 
 def number(value: Any) -> float:

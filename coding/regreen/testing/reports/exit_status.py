@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from regreen.commands.programs import find_program
+from regreen.model import SuiteStatus
 from regreen.redact import Redactor
 from regreen.testing.channel import RawFailure
-from regreen.testing.heard import Asked, Case, Ended, Heard
+from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan
 from regreen.testing.logs import tail
 
 _LINES = 12
+
+
+def wrapped(name: str, parts: str, asked: Asked, words: tuple[str, ...]) -> Plan | Absent:
+    """The plan of a tool of Python's that starts runners of its own choice. `parts` is what it calls what it runs."""
+    request = asked.request
+    if request.selection or request.last_failed:
+        return Absent(f"the {parts} of {name} are not plainly those of one test runner, so single tests cannot be "
+                      "selected: run it without a selection, or name the runner", SuiteStatus.NO_TESTS)  # fmt: skip
+    program = find_program(name, request.settings.environ, request.workspace.root)
+    if program is None:
+        return Absent(f"{name} is not installed, or not on the PATH: `pip install {name}`")
+    return Plan(argv=(str(program), *words), interpreter=str(program))
 
 
 def judged(name: str, asked: Asked, ended: Ended, why: str) -> Heard:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from regreen.testing.channel import Frame
-from regreen.testing.heard import names
 from regreen.testing.looking import Look
 from regreen.testing.reports.junit_xml import JunitCase
+from regreen.testing.verdict import names
 
 SUFFIXES = (".java", ".kt", ".groovy", ".scala")
 MAX_TRACE = 60_000

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from regreen.model import CaseOutcome
 from regreen.testing.channel import Frame, RawFailure
-from regreen.testing.heard import Case, Heard, names
-from regreen.testing.reports.junit_xml import MAX_BYTES, Document, JunitCase, parse
+from regreen.testing.heard import Case, Heard
+from regreen.testing.reports.hardened_xml import MAX_BYTES
+from regreen.testing.reports.junit_xml import Document, JunitCase, parse
+from regreen.testing.verdict import names
 
 MAX_FILES = 20_000
 MAX_TOTAL_BYTES = 256 * 1024 * 1024

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from regreen import commands
@@ -25,6 +26,7 @@ _LAUNCHERS = (
 _PLACES = re.compile(r"(?:\.?/)?(?:\.?venv/bin|node_modules/\.bin|vendor/bin)/([\w.-]+)")
 _REPORTS = re.compile(r"--(?:cov|no-cov|junit-?xml|html|self-contained-html|durations-min|log-junit|coverage)\b.*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.ASCII | re.DOTALL)
+_STEERING = frozenset(("PATH", "VIRTUAL_ENV"))  # which programs run
 _KNOWN = frozenset((
     "pytest", "unittest", "node", "jest", "vitest", "mocha", "npm", "pnpm", "yarn", "go", "cargo", "maven", "gradle",
     "dotnet", "rspec", "phpunit", "make", "tox", "nox",
@@ -60,18 +62,23 @@ def plain_words(words: list[str], request: SuiteRequest, root: Path) -> Elsewher
     return Elsewhere(checked.runner, chosen, f"`{' '.join(words)}`{without}", environment)
 
 
-def _assigned(words: list[str]) -> tuple[dict[str, str] | None, list[str]]:
+def _assigned(words: list[str]) -> tuple[Mapping[str, str] | None, list[str]]:
     """The variables that stand before a command, and the command; None for variables that nobody may set."""
     found: dict[str, str] = {}
     rest = words[1:] if words[:1] == ["env"] else list(words)
     while rest and (assignment := _ASSIGNMENT.fullmatch(rest[0])):
-        name, value = assignment[1], assignment[2]
-        inside = name == "PYTHONPATH" and all(_is_inside(p) for p in value.split(":") if p)
-        if is_withheld(name) and not inside:
-            return None, rest
-        found[name] = value
+        found[assignment[1]] = assignment[2]
         rest = rest[1:]
-    return found, rest
+    return allowed(found), rest
+
+
+def allowed(variables: Mapping[str, str]) -> Mapping[str, str] | None:
+    """The variables, where anybody may set them; else None."""
+    for name, value in variables.items():
+        inside = name == "PYTHONPATH" and all(_is_inside(p) for p in value.split(":") if p)
+        if (is_withheld(name) and not inside) or name in _STEERING:
+            return None
+    return variables
 
 
 def _is_inside(path: str) -> bool:

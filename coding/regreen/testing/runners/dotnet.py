@@ -17,12 +17,13 @@ from pathlib import Path
 from regreen.commands.programs import find_program
 from regreen.model import CaseOutcome, SuiteStatus
 from regreen.testing.channel import Frame, RawFailure
-from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan, names
+from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan
 from regreen.testing.logs import tail
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.reports import trx
 from regreen.testing.runners.row import CONFIGURED, DEPENDENCY, Row, Sign
+from regreen.testing.verdict import names
 
 MAX_FILTER = 100_000
 _READ_BYTES = 2 * 1024 * 1024

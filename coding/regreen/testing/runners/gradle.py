@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from regreen.commands.programs import find_program
-from regreen.model import SuiteStatus
 from regreen.testing.channel import Frame, RawFailure
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.logs import tail
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
-from regreen.testing.reports import java, junit
-from regreen.testing.reports.java_runs import java_environment, read_java
+from regreen.testing.reports import java
+from regreen.testing.reports.java_runs import Kept, begin, java_environment
 from regreen.testing.runners.row import CONFIGURED, Row, Sign
 
 MAX_SELECTION = 100_000
@@ -54,16 +53,6 @@ _PLACE = re.compile(
 _WRONG = re.compile(r"^\* What went wrong:\n(?P<said>(?:(?!\n\* ).)+)", re.M | re.S)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What `read` needs of the plan."""
-
-    sources: java.Sources
-    choice: java.Choice
-    patterns: tuple[str, ...]
-    before: junit.Standing
-
-
 class Gradle:
     """Plans and reads `gradle test`."""
 
@@ -75,20 +64,15 @@ class Gradle:
         if program is None:
             return Absent("Gradle is not installed: the project's wrapper has not downloaded it yet, and there is no "
                           "`gradle` on the PATH. Type `./gradlew --version` once.")  # fmt: skip
-        if not (environ.get("JAVA_HOME") or find_program("java", environ, root)):
-            return Absent("Java is not installed: there is no `java` on the PATH, and JAVA_HOME is not set")
-        sources = java.Sources(asked.look)
-        choice = java.choose(asked.request.last_failed or asked.request.selection, sources, asked.look)
-        if choice.problem:
-            return Absent(choice.problem, SuiteStatus.NO_TESTS)
-        patterns = _reports(asked.look)
-        kept = _Kept(sources, choice, patterns, junit.standing(junit.gather(asked.folder, patterns)))
+        kept = begin(asked, _reports(asked.look))
+        if isinstance(kept, Absent):
+            return kept
         init = asked.private / "init.gradle"
         init.write_text(_INIT, "utf-8")
         home = asked.request.settings.cache_dir / "gradle"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        argv = self._argv(asked, program, init, choice)
-        exact = any(t.exact for t in choice.targets)
+        argv = self._argv(asked, program, init, kept.choice)
+        exact = any(t.exact for t in kept.choice.targets)
         notes = ("Gradle runs all invocations of a parameterised test",) if exact else ()
         env = {**java_environment(asked), **_homes(environ, home)}
         return Plan(argv, str(program), env=env, writable=(home,), notes=notes, data=kept)
@@ -101,9 +85,8 @@ class Gradle:
         return (str(program), *offline, *own, *given, *tasks, *_chosen(choice))
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
-        kept: _Kept = plan.data
-        reports = junit.read_reports(junit.gather(asked.folder, kept.patterns), kept.before)
-        heard = read_java(asked, replace(reports, stale=()), kept.sources)
+        kept: Kept = plan.data
+        reports, heard = kept.read(asked)
         unmatched = kept.choice.unmatched(reports.cases)
         if ended.completed.returncode == 0:
             return replace(heard, finished=not reports.problems, unmatched=unmatched)

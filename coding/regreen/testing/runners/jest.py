@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan
-from regreen.testing.javascript.chosen import Chosen, absent_paths, choose, either, escaped, options_of, without
+from regreen.testing.javascript.begin import begin
+from regreen.testing.javascript.chosen import Chosen, either, escaped
 from regreen.testing.javascript.report import Told, number, refused_start
 from regreen.testing.javascript.scripts import Script, Scripted, configured, given, scripts_sign
-from regreen.testing.javascript.tools import dependencies, find_node, find_package, lay_out, made_for
+from regreen.testing.javascript.tools import dependencies
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.runners.row import DEPENDENCY, Row, Sign
@@ -26,7 +27,7 @@ _VALUED = frozenset((
 ))  # fmt: skip
 _OURS = {
     "--reporters": True, "--watch": False, "--watchAll": False, "--no-watch": False, "--no-watchAll": False,
-    "--ci": False, "--cacheDirectory": True, "--json": False, "--outputFile": True, "--forceExit": False,
+    "--ci": False, "--cacheDirectory": True, "--coverageDirectory": True, "--json": False, "--outputFile": True, "--forceExit": False,
     "--testLocationInResults": False, "-u": False, "--updateSnapshot": False, "--listTests": False, "--notify": False,
     "--onlyFailures": False, "-f": False, "--debug": False, "--showConfig": False, "-o": False, "--onlyChanged": False,
     "--lastCommit": False, "--changedSince": True, "--verbose": False,
@@ -40,31 +41,20 @@ class _Jest:
         return self.start(asked, given(asked, self.name))
 
     def start(self, asked: Asked, script: Script) -> Plan | Absent:
-        node = find_node(asked)
-        if isinstance(node, Absent):
-            return node
-        package = find_package(asked, "jest")
-        if isinstance(package, Absent):
-            return package
-        options, rest = options_of(script.arguments, _VALUED)
-        chosen = choose(asked.look, asked.request.selection, asked.request.last_failed)
-        if chosen.missing:
-            return absent_paths(chosen)
-        (reporter,) = lay_out(asked, (_REPORTER,))
+        begun = begin(asked, script, "jest", _VALUED, _OURS, (_REPORTER,))
+        if isinstance(begun, Absent):
+            return begun
+        chosen = begun.chosen
         cache = asked.request.settings.cache_dir / "jest"
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (
-            str(node.path), *script.node_options, str(package.script), "--reporters=default",
-            f"--reporters={reporter}", "--ci", "--watchAll=false", "--testLocationInResults", "--passWithNoTests",
-            f"--cacheDirectory={cache}",
-            *without(options, _OURS),
+            *begun.command, "--reporters=default", f"--reporters={begun.laid[0]}", "--ci", "--watchAll=false",
+            "--testLocationInResults", "--passWithNoTests", f"--cacheDirectory={cache}",
+            f"--coverageDirectory={asked.private / 'coverage'}", *begun.options,
             *((f"--testNamePattern={either(chosen.names)}",) if chosen.names else ()),
-            "--no-watchman", *_places(asked, chosen, rest if asked.request.argv or not chosen.places else []),
+            "--no-watchman", *_places(asked, chosen, begun.rest if asked.request.argv or not chosen.places else ()),
         )  # fmt: skip
-        env = {**script.environment, "REGREEN_CHANNEL": "{channel}"}
-        return Plan(
-            argv, node.shown, env, live=True, notes=made_for(package, "jest", node), writable=(cache,), data=chosen
-        )
+        return begun.plan(argv, writable=(cache,))
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
         told = Told(asked).take(ended.messages)
@@ -75,7 +65,7 @@ class _Jest:
         return refused_start(told.heard(cast("Chosen", plan.data), ended), ended)
 
 
-def _places(asked: Asked, chosen: Chosen, rest: list[str]) -> list[str]:
+def _places(asked: Asked, chosen: Chosen, rest: Sequence[str]) -> Sequence[str]:
     """Files exactly as they are; where folders are among them, patterns of their paths."""
     if not chosen.places or "." in chosen.folders:
         return rest
@@ -99,7 +89,7 @@ def _take(told: Told, message: Mapping[str, Any]) -> None:
 def _broken(told: Told, message: Mapping[str, Any]) -> None:
     """A file that Jest could not run to its end. Where tests of it had started, they took their process with them."""
     file = str(message.get("id", ""))
-    failure = told.failure(file, message)
+    failure = told.unloaded(file, message)
     standing = [str(t) for t in cast("list[object]", message.get("standing") or [])]
     for test in standing:
         told.running.setdefault(test)

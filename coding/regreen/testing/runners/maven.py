@@ -10,30 +10,19 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from regreen.commands.programs import find_program
-from regreen.model import SuiteStatus
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.reports import java, junit, maven_log
-from regreen.testing.reports.java_runs import java_environment, read_java
+from regreen.testing.reports.java_runs import Kept, begin, java_environment
 from regreen.testing.runners.row import CONFIGURED, Row, Sign
 
 MAX_SELECTION = 100_000  # characters of `-Dtest`: an argument of Linux holds 128 KiB
 _LOUD = ("-q", "--quiet")
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What `read` needs of the plan."""
-
-    sources: java.Sources
-    choice: java.Choice
-    patterns: tuple[str, ...]
-    before: junit.Standing
 
 
 class Maven:
@@ -47,25 +36,19 @@ class Maven:
         if program is None:
             return Absent("Maven is not installed: there is no `mvn` on the PATH. Install it; a `mvnw` of the project "
                           "that has run once before will also do.")  # fmt: skip
-        if not (environ.get("JAVA_HOME") or find_program("java", environ, root)):
-            return Absent("Java is not installed: there is no `java` on the PATH, and JAVA_HOME is not set")
-        sources = java.Sources(asked.look)
-        choice = java.choose(asked.request.last_failed or asked.request.selection, sources, asked.look)
-        if choice.problem:
-            return Absent(choice.problem, SuiteStatus.NO_TESTS)
-        patterns = _reports(asked.look)
-        kept = _Kept(sources, choice, patterns, junit.standing(junit.gather(asked.folder, patterns)))
-        chosen, notes = _chosen(choice)
-        chosen += () if {"-pl", "--projects"} & set(asked.arguments) else _modules(choice, sources, asked.look)
+        kept = begin(asked, _reports(asked.look))
+        if isinstance(kept, Absent):
+            return kept
+        chosen, notes = _chosen(kept.choice)
+        chosen += () if {"-pl", "--projects"} & set(asked.arguments) else _modules(kept, asked.look)
         offline = () if asked.request.settings.network else ("-o",)
         arguments = tuple(a for a in asked.arguments if a not in (*_LOUD, "test", "-o", "--offline"))
         argv = (str(program), "-B", *offline, "-fae", "-DtrimStackTrace=false", *chosen, *arguments, "test")
         return Plan(argv, str(program), env=java_environment(asked), notes=notes, data=kept)
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
-        kept: _Kept = plan.data
-        reports = junit.read_reports(junit.gather(asked.folder, kept.patterns), kept.before)
-        heard = read_java(asked, replace(reports, stale=()), kept.sources)
+        kept: Kept = plan.data
+        reports, heard = kept.read(asked)
         if ended.completed.returncode == 0:
             return self._succeeded(asked, ended, kept, reports, heard)
         text = maven_log.last_words(ended.log)
@@ -88,7 +71,7 @@ class Maven:
         )
 
     def _succeeded(
-        self, asked: Asked, ended: Ended, kept: _Kept, reports: junit.Reports, heard: Heard
+        self, asked: Asked, ended: Ended, kept: Kept, reports: junit.Reports, heard: Heard
     ) -> Heard:  # fmt: skip
         """Exit status 0. A project that ignores failures hides with them that its tests crashed."""
         ignoring = any("ailure.ignore" in t or "FailureIgnore" in t for t in map(asked.look.text, _poms(asked.look)))
@@ -131,12 +114,12 @@ def _chosen(choice: java.Choice) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (f"-Dtest={pattern}", *no_match), tuple(notes)
 
 
-def _modules(choice: java.Choice, sources: java.Sources, look: Look) -> tuple[str, ...]:
+def _modules(kept: Kept, look: Look) -> tuple[str, ...]:
     """The arguments that build no other modules than those of the tests need."""
     folders = {p.removesuffix("pom.xml").removesuffix("/") for p in _poms(look)}
     wanted: dict[str, None] = {}
-    for target in choice.targets:
-        above = [str(p) for p in PurePosixPath(sources.of_class(target.owner)).parents]
+    for target in kept.choice.targets:
+        above = [str(p) for p in PurePosixPath(kept.sources.of_class(target.owner)).parents]
         module = next((p for p in above if p in folders), "")
         if not module:
             return ()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from regreen.testing.channel import RawFailure
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.javascript import stack
-from regreen.testing.javascript.chosen import Chosen, absent_paths, choose, either, options_of, without
+from regreen.testing.javascript.begin import Begun, begin
+from regreen.testing.javascript.chosen import Chosen, either
 from regreen.testing.javascript.report import Told, refused_start
 from regreen.testing.javascript.scripts import Script, Scripted, configured, given, scripts_sign
-from regreen.testing.javascript.tools import Package, dependencies, find_node, find_package, lay_out, made_for
+from regreen.testing.javascript.tools import dependencies
 from regreen.testing.logs import tail
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
@@ -51,26 +53,17 @@ class _Mocha:
         return self.start(asked, given(asked, self.name))
 
     def start(self, asked: Asked, script: Script) -> Plan | Absent:
-        node = find_node(asked)
-        if isinstance(node, Absent):
-            return node
-        package = find_package(asked, "mocha")
-        if isinstance(package, Absent):
-            return package
-        options, rest = options_of(script.arguments, _VALUED)
-        chosen = choose(asked.look, asked.request.selection, asked.request.last_failed)
-        if chosen.missing:
-            return absent_paths(chosen)
-        options = without(options, _OURS)
-        reporter, loading = lay_out(asked, (_REPORTER, _LOADING))
+        begun = begin(asked, script, "mocha", _VALUED, _OURS, (_REPORTER, _LOADING))
+        if isinstance(begun, Absent):
+            return begun
+        chosen = begun.chosen
+        reporter, loading = begun.laid
         argv = (
-            str(node.path), *script.node_options, str(package.script), "--require", str(loading),
-            "--reporter", str(reporter), "--no-color", *options,
+            *begun.command, "--require", str(loading), "--reporter", str(reporter), "--no-color", *begun.options,
             *(("--grep", f"/{either(chosen.names)}/") if chosen.names else ()),
-            *_files(asked, chosen, package, options, rest),
+            *_files(asked, begun),
         )  # fmt: skip
-        env = {**script.environment, "REGREEN_CHANNEL": "{channel}", "REGREEN_MOCHA": str(package.folder.resolve())}
-        return Plan(argv, node.shown, env, live=True, notes=made_for(package, "mocha", node), data=chosen)
+        return begun.plan(argv, {"REGREEN_MOCHA": str(begun.package.folder.resolve())})
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
         told = Told(asked).take(ended.messages)
@@ -82,12 +75,13 @@ class _Mocha:
         return refused_start(told.heard(cast("Chosen", plan.data), ended), ended)
 
 
-def _files(asked: Asked, chosen: Chosen, package: Package, options: list[str], rest: list[str]) -> list[str]:
+def _files(asked: Asked, begun: Begun) -> Sequence[str]:
     """What is selected instead of the files of the project's settings, which Mocha would add to it."""
+    chosen, options = begun.chosen, begun.options
     if not chosen.places or "." in chosen.folders:
-        return rest
+        return begun.rest
     config = asked.private / "mocharc.cjs"
-    library = package.folder.resolve() / "lib" / "cli"
+    library = begun.package.folder.resolve() / "lib" / "cli"
     suffix = ".cjs" if (library / "config.cjs").is_file() else ".js"
     named = next((options[i + 1] for i, w in enumerate(options[:-1]) if w == "--config"), "")
     named = next((w.partition("=")[2] for w in options if w.startswith("--config=")), named)

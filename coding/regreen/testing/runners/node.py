@@ -153,7 +153,7 @@ def _file_ended(told: Told, message: Mapping[str, Any], process: Mapping[str, An
         return
     uncaught = process.get("uncaught", {})
     if uncaught:
-        failure = told.failure(file, {**uncaught, "file": file, "line": 1})
+        failure = told.unloaded(file, {**uncaught, "file": file, "line": 1}, str(message.get("output", "")))
         if _tests_of(told, file):
             told.cases.append(Case(file, "error", 0.0, failure))
         else:
@@ -161,7 +161,7 @@ def _file_ended(told: Told, message: Mapping[str, Any], process: Mapping[str, An
     elif "exit" in process and "natural" not in process:
         _crashed(told, file, f"its process ended early with exit status {message.get('exit')} ({_by(process)})")
     else:
-        told.errors.setdefault(file, told.failure(file, _with_output(message, file)))
+        told.errors.setdefault(file, told.unloaded(file, _with_output(message, file), str(message.get("output", ""))))
 
 
 def _process_ended(told: Told, message: Mapping[str, Any], process: Mapping[str, Any]) -> None:

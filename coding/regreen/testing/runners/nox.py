@@ -1,22 +1,22 @@
-"""nox: noxfile.py is read as a syntax tree, never run, for the command behind a session."""
+"""nox: noxfile.py is read as a syntax tree, never run, for the command behind a session.
+
+Only one command in one session comes down to a runner; everything else is run by nox, so that nothing is dropped.
+"""
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regreen.commands.programs import find_program
-from regreen.model import SuiteStatus
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
-from regreen.testing.reports.exit_status import judged
+from regreen.testing.reports.exit_status import judged, wrapped
 from regreen.testing.request import SuiteRequest
-from regreen.testing.runners.behind import plain_words
+from regreen.testing.runners import noxfiles
+from regreen.testing.runners.behind import allowed, plain_words
 from regreen.testing.runners.row import FILES, Elsewhere, Row, Sign
-
-_USUAL = ("tests", "test", "unit", "pytest")
 
 
 class NoxRunner:
@@ -25,103 +25,53 @@ class NoxRunner:
     name = "nox"
 
     def plan(self, asked: Asked) -> Plan | Absent:
-        request = asked.request
-        if request.selection or request.last_failed:
-            return Absent("the sessions of nox are not plainly those of one test runner, so single tests cannot be "
-                          "selected: run it without a selection, or name the runner", SuiteStatus.NO_TESTS)  # fmt: skip
-        nox = find_program("nox", request.settings.environ, request.workspace.root)
-        if nox is None:
-            return Absent("nox is not installed, or not on the PATH: `pip install nox`")
-        return Plan(argv=(str(nox), *asked.arguments), interpreter=str(nox))
+        return wrapped("nox", "sessions", asked, asked.arguments)
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:  # noqa: ARG002 - the frame's signature
         return judged("nox", asked, ended, "its sessions are not plainly one command of a known runner")
 
 
 def resolve(look: Look, request: SuiteRequest) -> Elsewhere | None:
-    """The runner behind the session that is asked for, or behind the one that runs tests."""
-    name, after = _asked(request.argv)
-    sessions = {s: runs for s, runs in _sessions(look).items() if not name or s == name}
-    found = {s: e for s, runs in sessions.items() if (e := _plain(runs, after, request, look)) is not None}
-    chosen = next((s for s in _USUAL if s in found), "") or (next(iter(found)) if len(found) == 1 else "")
-    if not chosen:
+    """The runner behind nox, where it comes down to one command in one session."""
+    noxfile = noxfiles.read(look.text("noxfile.py"))
+    asked, after = _asked(request.argv)
+    chosen = noxfile.chosen(asked)
+    if noxfile.odd or len(chosen) != 1 or chosen[0].words is None:
         return None
-    one = found[chosen]
-    python = look.path / f".nox/{chosen}/bin/python"
+    session = chosen[0]
+    words = [w for word in session.words or () for w in (after if word == "*" else [word])]
+    found = plain_words(words, request, look.workspace.root)
+    variables = allowed(session.variables)
+    if found is None or found.runner == "nox" or variables is None:
+        return None
+    found = replace(found, environment={**variables, **found.environment})
+    python = look.path / f".nox/{session.name}/bin/python"
     if python.exists():
-        return replace(one, why=f"session {chosen}: {one.why} in the environment that nox keeps", python=str(python))
-    return replace(one, why=f"session {chosen}: {one.why} in the project's usual environment")
+        why = f"session {session.name}: {found.why} in the environment that nox keeps"
+        return replace(found, why=why, python=str(python))
+    return replace(found, why=f"session {session.name}: {found.why} in the project's usual environment")
 
 
-def _plain(
-    runs: Sequence[list[str] | None], after: Sequence[str], request: SuiteRequest, look: Look
-) -> Elsewhere | None:
-    found: list[Elsewhere] = []
-    for words in runs:
-        if words is None:
-            return None
-        given = [w for word in words for w in (after if word == "*" else [word])]
-        one = plain_words(given, request, look.workspace.root)
-        if one is not None and one.runner != "nox":
-            found.append(one)
-    return found[0] if len(found) == 1 else None
-
-
-def _asked(argv: Sequence[str]) -> tuple[str, list[str]]:
+def _asked(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The sessions that a command names, and the words behind `--`."""
     words = list(argv)
     after = words[words.index("--") + 1 :] if "--" in words else []
-    for at, word in enumerate(words):
-        if word in ("-s", "--session", "--sessions") and at + 1 < len(words):
-            return words[at + 1], after
-        if word.startswith(("--session=", "--sessions=")):
-            return word.partition("=")[2], after
-    return "", after
-
-
-def _sessions(look: Look) -> dict[str, list[list[str] | None]]:
-    """What each session runs: words, `*` for those of the caller; None for what is only known when it runs."""
-    try:
-        tree = ast.parse(look.text("noxfile.py"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found: dict[str, list[list[str] | None]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and (name := _session_name(node)):
-            found[name] = [_words(call) for call in ast.walk(node) if isinstance(call, ast.Call) and _runs(call)]
-    return found
-
-
-def _session_name(node: ast.FunctionDef) -> str:
-    for decorator in node.decorator_list:
-        call = decorator.func if isinstance(decorator, ast.Call) else decorator
-        text = ast.unparse(call)
-        if text in ("nox.session", "session"):
-            named = [k.value for k in decorator.keywords if k.arg == "name"] if isinstance(decorator, ast.Call) else []
-            value = named[0].value if named and isinstance(named[0], ast.Constant) else node.name
-            return str(value)
-    return ""
-
-
-def _runs(call: ast.Call) -> bool:
-    return (
-        isinstance(call.func, ast.Attribute) and call.func.attr == "run" and ast.unparse(call.func.value) == "session"
-    )
-
-
-def _words(call: ast.Call) -> list[str] | None:
-    words: list[str] = []
-    for argument in call.args:
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            words.append(argument.value)
-        elif isinstance(argument, ast.Starred) and ast.unparse(argument.value) == "session.posargs":
-            words.append("*")
-        else:
-            return None
-    return words
+    before = words[: words.index("--")] if "--" in words else words
+    named: list[str] = []
+    for at, word in enumerate(before):
+        if word in ("-s", "--session", "--sessions") and at + 1 < len(before):
+            named += re.split(r"[\s,]+", before[at + 1])
+        elif word.startswith(("--session=", "--sessions=")):
+            named += re.split(r"[\s,]+", word.partition("=")[2])
+    return [n for n in named if n], after
 
 
 def _detect(look: Look) -> Sign | None:
-    return Sign(FILES, f"{look.at('noxfile.py')} configures nox") if _sessions(look) else None
+    return (
+        Sign(FILES, f"{look.at('noxfile.py')} configures nox")
+        if noxfiles.read(look.text("noxfile.py")).sessions
+        else None
+    )
 
 
 NOX = NoxRunner()

@@ -15,13 +15,14 @@ from pathlib import Path
 from regreen.commands.programs import find_program, local_program
 from regreen.model import SuiteStatus
 from regreen.testing.channel import Frame, RawFailure
-from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan, names
+from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.logs import tail
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.reports import junit
 from regreen.testing.reports.junit_xml import JunitCase
 from regreen.testing.runners.row import CONFIGURED, DEPENDENCY, FILES, Row, Sign
+from regreen.testing.verdict import names
 
 MAX_FILTER = 30_000  # characters: longer expressions do not compile
 _CONFIGS = ("phpunit.xml", "phpunit.dist.xml", "phpunit.xml.dist")

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan
-from regreen.testing.javascript.chosen import Chosen, absent_paths, choose, either, options_of, without
+from regreen.testing.javascript.begin import begin
+from regreen.testing.javascript.chosen import Chosen, either
 from regreen.testing.javascript.report import Told, refused_start
 from regreen.testing.javascript.scripts import Script, Scripted, configured, given, scripts_sign
-from regreen.testing.javascript.tools import caches, dependencies, find_node, find_package, lay_out, made_for
+from regreen.testing.javascript.tools import caches, dependencies
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.runners.row import DEPENDENCY, Row, Sign
@@ -37,39 +38,23 @@ class _Vitest:
         return self.start(asked, given(asked, self.name))
 
     def start(self, asked: Asked, script: Script) -> Plan | Absent:
-        node = find_node(asked)
-        if isinstance(node, Absent):
-            return node
-        package = find_package(asked, "vitest")
-        if isinstance(package, Absent):
-            return package
-        options, rest = options_of(script.arguments, _VALUED)
-        chosen = choose(asked.look, asked.request.selection, asked.request.last_failed)
-        if chosen.missing:
-            return absent_paths(chosen)
-        (reporter,) = lay_out(asked, (_REPORTER,))
+        begun = begin(asked, script, "vitest", _VALUED, _OURS, (_REPORTER,))
+        if isinstance(begun, Absent):
+            return begun
+        chosen, package = begun.chosen, begun.package
         argv = (
-            str(node.path), *script.node_options, str(package.script), "run", "--watch=false", f"--reporter={reporter}",
-            "--reporter=default", *without(options, _OURS),
+            *begun.command, "run", "--watch=false", f"--reporter={begun.laid[0]}", "--reporter=default",
+            *begun.options,
             *(("--typecheck.enabled=false",) if package.version >= (1,) else ()),
             *(("--includeTaskLocation",) if package.version >= (3,) else ()),
             *(("--testNamePattern", either(chosen.names)) if chosen.names else ()),
-            *(rest if asked.request.argv or not chosen.places else ()),
+            *(begun.rest if asked.request.argv or not chosen.places else ()),
             *(f"{asked.folder / p}{'/' if p in chosen.folders else ''}" for p in chosen.places if p != "."),
         )  # fmt: skip
-        env = {**script.environment, "REGREEN_CHANNEL": "{channel}"}
-        if package.version >= (5,):  # which writes a token into the home folder before it starts
-            env.setdefault("XDG_DATA_HOME", str(asked.private / "data"))
-        writable = caches(package, asked.request.workspace.root, (".vite", ".vite-temp"))
-        return Plan(
-            argv,
-            node.shown,
-            env,
-            live=True,
-            writable=writable,
-            notes=made_for(package, "vitest", node),
-            data=chosen,
-        )
+        env: dict[str, str] = {}
+        if package.version >= (5,) and "XDG_DATA_HOME" not in script.environment:
+            env["XDG_DATA_HOME"] = str(asked.private / "data")  # it writes a token into the home folder at its start
+        return begun.plan(argv, env, caches(package, asked.request.workspace.root, (".vite", ".vite-temp")))
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
         told = Told(asked).take(ended.messages)

@@ -1,0 +1,44 @@
+"""Files that cannot be parsed: the error itself and its place, taken out of what compilers and runners put around it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+_MAX_CHARS = 20_000
+_BABEL = re.compile(r"^[ \t]*(?P<kind>\w*Error): (?P<path>/[^\n]+?): (?P<said>[^\n]+) \((?P<line>\d+):\d+\)", re.MULTILINE)
+_NODE = re.compile(
+    r"^[ \t]*(?:file://)?(?P<path>/[^\n]+):(?P<line>\d+)\n[^\n]*\n[ \t]*\^+[ \t]*\n\s*(?P<kind>\w*Error)"
+    r"(?: \[\w+\])?: (?P<said>[^\n]+)",
+    re.MULTILINE,
+)
+_BUNDLERS = (
+    re.compile(r"╭─\[ ?(?P<path>[^\n]+?):(?P<line>\d+):\d+ ?\]"),  # oxc and rolldown
+    re.compile(r"^[ \t]*(?P<path>[^\n:]+):(?P<line>\d+):\d+: ERROR: ", re.MULTILINE),  # esbuild
+    re.compile(r"^[ \t]*(?:At file|File): (?P<path>[^\n:]+):(?P<line>\d+):\d+", re.MULTILINE),  # rollup
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A place in a file that cannot be parsed. `kind` and `said` are empty where the message is good as it is."""
+
+    path: str
+    line: int
+    kind: str = ""
+    said: str = ""
+
+
+def broken(message: str, trace: str = "", output: str = "") -> Broken | None:
+    """The place that a failure to load a file tells of: in its message, its stack, or what its process printed."""
+    for text in (message, trace, output):
+        for pattern in (_BABEL, _NODE):
+            match = pattern.search(text[:_MAX_CHARS])
+            if match is not None:
+                return Broken(unquote(match["path"]), int(match["line"]), match["kind"], match["said"])
+    for pattern in _BUNDLERS:
+        match = pattern.search(message[:_MAX_CHARS])
+        if match is not None:
+            return Broken(match["path"].strip(), int(match["line"]))
+    return None
