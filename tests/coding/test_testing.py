@@ -364,3 +364,12 @@ def test_tests_spread_over_workers_are_reported_and_a_lost_worker_is_a_crash(tmp
     assert report.failing == {"test_a.py::test_n[1]", "test_a.py::test_dies"}
     assert {f.kind for f in report.failures} == {"AssertionError", "crash"}
     assert len(report.passing) == 2
+
+
+def test_tests_that_are_all_skipped_are_no_tests_and_one_that_ran_is_enough(tmp_path):
+    skipped = "import pytest\n@pytest.mark.skip\ndef test_a(): pass\n@pytest.mark.skip\ndef test_b(): assert 0\n"
+    report = run_tests(project(tmp_path, {"test_a.py": skipped}))
+    assert report.status is SuiteStatus.NO_TESTS
+    assert report.message == "all tests were skipped (2)"
+    project(tmp_path, {"test_b.py": "def test_c(): pass\n"})
+    assert run_tests(tmp_path / "project").green

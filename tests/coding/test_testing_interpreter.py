@@ -143,3 +143,15 @@ def test_required_sandbox_is_refused_before_anything_runs(tmp_path):
     with pytest.raises(Refused) as caught:
         run_tests(project(tmp_path, FILES), settings_with(tmp_path, sandbox="required", sandbox_level="none"))
     assert caught.value.kind == "sandbox_required"
+
+
+def test_an_interpreter_that_hangs_is_not_waited_for_longer_than_the_run_may_take(tmp_path):
+    root = project(tmp_path, FILES)
+    python = root / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nexec sleep 600\n")
+    python.chmod(0o755)
+    (root / ".venv" / "pyvenv.cfg").write_text("")
+    report = run_tests(root, timeout_s=1.0)
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "did not answer in time" in report.message

@@ -16,7 +16,7 @@ from regreen.settings import Settings
 from regreen.wire import to_object
 
 if TYPE_CHECKING:
-    from regreen.testing import Project
+    from regreen.testing import Project, Row
     from regreen.workspace import Workspace
 
 Level: TypeAlias = Literal["ok", "warn", "fail"]
@@ -120,21 +120,34 @@ def _tests(settings: Settings, repo: Path | None) -> Iterator[Check]:
     with Workspace(repo, settings.limits) as workspace:
         project = find_project(workspace, ROWS, ())
         if isinstance(project, NoProject):
-            yield Check("tests", "warn", project.message, "see `regreen test --runner`")
+            yield Check("tests", "warn", project.message, "name a runner: `regreen test --runner NAME`")
             return
         where = f" in {project.folder}" if project.folder else ""
+        row = _really(workspace, settings, project)
         others = f"; also here: {', '.join(project.others)}" if project.others else ""
-        yield Check("tests", "ok", f"{project.row.name}{where}: {project.why}{others}")
-        if project.row.name in ("pytest", "unittest"):
-            yield _interpreter(workspace, settings, project)
+        yield Check("tests", "ok", f"{row.name}{where}: {project.why}{others}")
+        if row.name in ("pytest", "unittest"):
+            yield _interpreter(workspace, settings, project.folder, row.name)
 
 
-def _interpreter(workspace: Workspace, settings: Settings, project: Project) -> Check:
+def _really(workspace: Workspace, settings: Settings, project: Project) -> Row:
+    """The runner that would be started: tests that look like pytest's may be run by unittest."""
+    from regreen.testing import SuiteRequest
+    from regreen.testing.looking import Look
+    from regreen.testing.runners import BY_NAME
+
+    row: Row = project.row
+    request = SuiteRequest(workspace, settings, settings.state_dir, 60.0, project=project.folder)
+    found = row.instead(Look(workspace, project.folder), request) if row.instead is not None else None
+    return BY_NAME[found.runner] if found is not None else row
+
+
+def _interpreter(workspace: Workspace, settings: Settings, start: str, runner: str) -> Check:
     from regreen.sandbox import Cancel
     from regreen.testing import Interpreter, find_interpreter
 
-    needs = "unittest" if project.row.name == "unittest" else "pytest"
-    found = find_interpreter(workspace, settings, Cancel(), start=project.folder, needs=needs)
+    needs = "unittest" if runner == "unittest" else "pytest"
+    found = find_interpreter(workspace, settings, Cancel(), start=start, needs=needs)
     if isinstance(found, Interpreter):
         return Check("python", "ok", f"{found.path} ({found.shown})")
     return Check("python", "fail", found.message, found.hint)

@@ -10,11 +10,12 @@ from regreen.testing.condense import condense, neutral
 from regreen.testing.interpreter import Interpreter, NoInterpreter, Tried, find_interpreter
 from regreen.testing.project import NoProject, Project, find_project
 from regreen.testing.request import OnProgress, OnWritten, Progress, Runner, SuiteRequest
-from regreen.testing.runners import NAMES, ROWS
+from regreen.testing.runners import NAMES, ROWS, Row
 from regreen.testing.suite import run_suite
 
 __all__ = [
     "NAMES", "ROWS", "Interpreter", "NoInterpreter", "NoProject", "OnProgress", "OnWritten", "Progress", "Project",
+    "Row",
     "Runner", "SuiteRequest", "Tried", "compare", "condense", "find_interpreter", "find_project", "neutral",
     "run_suite",
 ]  # fmt: skip

@@ -115,7 +115,8 @@ def _error_lines(text: str, name: str, message: str) -> list[str]:
 
 
 def _show_frame(frame: Frame, root: Path, clean: Callable[[str], str]) -> str:
-    lines = [f"{_relative(frame.path, root)}:{frame.line} in {frame.name}"]
+    inside = f" in {frame.name}" if frame.name else ""
+    lines = [f"{_relative(frame.path, root)}:{frame.line}{inside}"]
     for number, text in enumerate(frame.lines, frame.first):
         lines.append(f"{'>' if number == frame.line else ' '} {number:4} | {clean(text)[:160]}")
     return "\n".join(lines)

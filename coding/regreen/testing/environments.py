@@ -38,6 +38,22 @@ class Candidate:
     problem: str = ""
 
 
+def is_there(path: Path) -> bool:
+    """Whether a path exists; what cannot be looked at does not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; what cannot be looked at is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def candidates(workspace: Workspace, settings: Settings, start: str) -> Iterator[Candidate]:
     """In the order in which they are to be tried, for tests in the folder `start`, relative to the root."""
     if settings.python:
@@ -54,7 +70,7 @@ def candidates(workspace: Workspace, settings: Settings, start: str) -> Iterator
 
 def _projects(workspace: Workspace, settings: Settings, start: str) -> Iterator[Candidate]:
     active = settings.environ.get("VIRTUAL_ENV", "")
-    if active and not _is_ours(active) and Path(active).is_dir():
+    if active and not _is_ours(active) and is_folder(Path(active)):
         yield Candidate(str(python_of(Path(active))), "VIRTUAL_ENV")
     for folder in _upward(start):
         look = Look(workspace, "" if folder == "." else folder)
@@ -80,21 +96,21 @@ def python_of(env: Path) -> Path:
     """The interpreter of an environment's folder."""
     if _WINDOWS:
         inner = env / "Scripts" / "python.exe"
-        return inner if inner.exists() or not (env / "python.exe").exists() else env / "python.exe"
+        return inner if is_there(inner) or not is_there(env / "python.exe") else env / "python.exe"
     return env / "bin" / "python"
 
 
 def _environment(env: Path, source: str) -> Candidate | None:
     """The candidate that an environment's folder makes; None where it is no environment."""
     python = python_of(env)
-    if env.is_symlink() and not env.exists():
+    if env.is_symlink() and not is_there(env):
         return Candidate(str(python), source, f"{env.name} is a link to {_target(env)}, which is not there")
     other = env / ("bin/python" if _WINDOWS else "Scripts/python.exe")
-    if not ((env / "pyvenv.cfg").is_file() or (env / "conda-meta").is_dir() or os.path.lexists(python)):
+    if not (is_there(env / "pyvenv.cfg") or is_folder(env / "conda-meta") or os.path.lexists(python)):
         return None
-    if os.path.lexists(python) and not python.exists():
+    if os.path.lexists(python) and not is_there(python):
         return Candidate(str(python), source, f"its base Python is gone: it leads to {_target(python)}")
-    if not python.exists():
+    if not is_there(python):
         foreign = os.path.lexists(other)
         problem = f"it was made on another platform: it has {other.parent.name}" if foreign else "it holds no Python"
         return Candidate(str(python), source, problem)
@@ -123,7 +139,7 @@ def _in_folder(look: Look, settings: Settings) -> Iterator[Candidate]:
 def _pdm(look: Look, _settings: Settings) -> Iterator[Candidate]:
     path = Path(look.text(".pdm-python").strip() or ".")
     if path.is_absolute() and _PYTHON.fullmatch(path.name):
-        problem = "" if path.exists() else "there is no such program"
+        problem = "" if is_there(path) else "there is no such program"
         yield Candidate(str(path), f"pdm ({look.at('.pdm-python')})", problem)
 
 
@@ -165,7 +181,7 @@ def _conda_file(look: Look, settings: Settings) -> Iterator[Candidate]:
         match = re.search(r"^name:\s*['\"]?([\w.-]+)", look.text(file), re.MULTILINE)
         if match and _NAME.fullmatch(match[1]):
             folders = [base / match[1] for base in _conda_bases(settings)]
-            yield from _all_of([f for f in folders if f.is_dir()][:1], f"conda's environment of {look.at(file)}")
+            yield from _all_of([f for f in folders if is_folder(f)][:1], f"conda's environment of {look.at(file)}")
             return
 
 
@@ -186,8 +202,8 @@ def _conda_bases(settings: Settings) -> Iterator[Path]:
 def _conda_active(settings: Settings) -> Iterator[Candidate]:
     """The active environment of conda, unless it is the base one, in which a shell begins."""
     prefix = settings.environ.get("CONDA_PREFIX", "")
-    base = settings.environ.get("CONDA_DEFAULT_ENV") == "base" or (Path(prefix) / "condabin").is_dir()
-    if prefix and not base and not _is_ours(prefix) and Path(prefix).is_dir():
+    base = settings.environ.get("CONDA_DEFAULT_ENV") == "base" or is_folder(Path(prefix) / "condabin")
+    if prefix and not base and not _is_ours(prefix) and is_folder(Path(prefix)):
         yield Candidate(str(python_of(Path(prefix))), "CONDA_PREFIX")
 
 
@@ -233,7 +249,7 @@ def _digest(data: bytes) -> str:
 
 def _listed(folder: Path) -> list[Path]:
     with suppress(OSError):
-        return sorted(p for p in folder.iterdir() if p.is_dir())
+        return sorted(p for p in folder.iterdir() if is_folder(p))
     return []
 
 

@@ -13,7 +13,7 @@ from regreen.sandbox import Cancel, Completed
 from regreen.testing.channel import RawFailure
 from regreen.testing.looking import Look
 from regreen.testing.request import SuiteRequest
-from regreen.testing.verdict import Verdict, ending, names, tail
+from regreen.testing.verdict import Verdict, all_skipped, ending, names, tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _nothing(f: Facts) -> Verdict | None:
     if f.completed.returncode and not f.heard.cases and f.log.strip():
         return Verdict(SuiteStatus.NO_TESTS, f"no test was run{_chosen(f)} ({ending(f.completed)}){tail(f.log)}")
     if f.heard.cases:
-        return None
+        return all_skipped([c.outcome for c in f.heard.cases])
     return Verdict(SuiteStatus.NO_TESTS, f"no test was found{_chosen(f)}")
 
 

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from regreen.errors import EnvironmentFault
 from regreen.sandbox import Cancel, Command, Completed, child_environment, confine, isolation, run
 from regreen.settings import Settings
-from regreen.testing.environments import candidates
+from regreen.testing.environments import candidates, is_folder, is_there
 from regreen.workspace import Workspace
 
 Needs: TypeAlias = Literal["pytest", "unittest"]
@@ -95,16 +95,22 @@ _proven: dict[str, _Proof] = {}
 
 
 def find_interpreter(
-    workspace: Workspace, settings: Settings, cancel: Cancel, *, start: str = "", needs: Needs = "pytest"
+    workspace: Workspace,
+    settings: Settings,
+    cancel: Cancel,
+    *,
+    start: str = "",
+    needs: Needs = "pytest",
+    limit_s: float = PROBE_S,
 ) -> Interpreter | NoInterpreter:
     """The interpreter for the tests in folder `start` (relative to the root), or what was tried.
 
-    Proofs are remembered, also in the cache folder, for as long as the interpreter, its environment's settings file
-    and the folder that holds pytest stay as they are.
+    No single one is asked for longer than `limit_s` seconds. Proofs are remembered, also in the cache folder, for as
+    long as the interpreter, its environment's settings file and the folder that holds pytest stay as they are.
     """
     tried: list[Tried] = []
     for one in candidates(workspace, settings, start):
-        prober = _Prober(one.source, needs, workspace.root, settings, cancel)
+        prober = _Prober(one.source, needs, workspace.root, settings, cancel, min(limit_s, PROBE_S))
         found = Tried(one.path, one.source, one.problem) if one.problem else prober.prove(one.path)
         if isinstance(found, Interpreter):
             return found
@@ -141,13 +147,13 @@ def _save(cache: Path) -> None:
 
 def _venv_of(program: Path) -> str:
     folder = program.parent.parent
-    return str(folder) if _marker(folder).exists() else ""
+    return str(folder) if is_there(_marker(folder)) else ""
 
 
 def _marker(env: Path) -> Path:
     """What makes a folder an environment, of conda or of any other tool."""
     conda = env / "conda-meta"
-    return conda if conda.is_dir() else env / "pyvenv.cfg"
+    return conda if is_folder(conda) else env / "pyvenv.cfg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +163,11 @@ class _Prober:
     root: Path
     settings: Settings
     cancel: Cancel
+    limit_s: float
 
     def prove(self, path: str) -> Interpreter | Tried:
         program = path if Path(path).is_absolute() else shutil.which(path, path=self.settings.environ.get("PATH", ""))
-        if not program or not Path(program).is_file():
+        if not program or not is_there(Path(program)) or is_folder(Path(program)):
             return Tried(path, self.source, "there is no such program")
         venv = _venv_of(Path(program))
         known = _proven.get(program) or _load(self.settings.cache_dir).get(program)
@@ -180,7 +187,7 @@ class _Prober:
     def _probe(self, program: str, venv: str) -> _Proof | Tried:
         env = child_environment(self.settings.environ, {"PYTHONDONTWRITEBYTECODE": "1"}, root=self.root, venv=venv)
         confinement = confine(isolation(self.settings), self.root)
-        command = Command((program, "-c", _PROBE), self.root, env, PROBE_S, confinement=confinement)
+        command = Command((program, "-c", _PROBE), self.root, env, self.limit_s, confinement=confinement)
         try:
             completed = run(command, cancel=self.cancel)
         except EnvironmentFault as e:

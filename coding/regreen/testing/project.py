@@ -89,9 +89,16 @@ def _choose(workspace: Workspace, rows: Sequence[Row], place: str, looks: dict[s
     upward = ["" if str(p) == "." else str(p) for p in (PurePosixPath(place), *PurePosixPath(place).parents)]
     found = [f for folder in dict.fromkeys(upward) for f in _signs(workspace, fitting, folder, looks)]
     if place:
-        return _best(found) or _nothing(place)
+        return _best([_weighed(f, fitting) for f in found]) or _nothing(place)
     settled = [f for f in found if f.sign.strength >= DEPENDENCY]
     return _best(settled) or _below(workspace, fitting, looks, found)
+
+
+def _weighed(found: _Found, fitting: Sequence[Row]) -> _Found:
+    """A wrapper's settings say nothing about tests in another language than that of the runner it stands for."""
+    behind = found.sign.stands_for
+    other = bool(behind) and all(r.name != behind for r in fitting)
+    return replace(found, sign=replace(found.sign, strength=FILES)) if other else found
 
 
 def _suffixes(workspace: Workspace, place: str) -> set[str]:

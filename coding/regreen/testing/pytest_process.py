@@ -34,6 +34,7 @@ MAX_DUMP_BYTES = 64 * 1024
 DUMP = "dump.txt"
 PYTEST_INSIDE = "regreen_inside"
 _LAUNCH = Path(__file__).with_name("inside") / "launch.py"
+_TORN_DOWN_PER_S = 2000  # tests whose remains an interpreter clears away in a second, at least
 _COLLECT_S = 20.0  # a test file may take this long to import, however short the limit of a test is
 
 
@@ -123,7 +124,7 @@ class TimeLimits:
 
     def next_end(self) -> float:
         if self._record.exit_code is not None:
-            return self._record.exit_at + GRACE_S
+            return self._record.exit_at + GRACE_S + len(self._record.ended) / _TORN_DOWN_PER_S
         return min((end for _, end in self._ends()), default=float("inf"))
 
     def overdue(self) -> tuple[str, ...]:

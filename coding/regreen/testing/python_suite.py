@@ -31,6 +31,7 @@ from regreen.testing.tally import Tally, counts
 from regreen.testing.verdict import Facts, Verdict, decide, names
 
 MAX_CULPRITS = 20
+_LEAST_PROBE_S = 5.0  # a busy machine may take that long to start an interpreter
 MAX_WRITTEN = 5000
 _DEPENDENCY_FOLDERS = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"})
 
@@ -74,7 +75,12 @@ def run_python(
     arguments = (*request.workers, *(runner.words(request, command) if command else ()))
     selected = runner.select(request, command)
     interpreter = request.interpreter or find_interpreter(
-        request.workspace, request.settings, cancel, start=request.project, needs=runner.name
+        request.workspace,
+        request.settings,
+        cancel,
+        start=request.project,
+        needs=runner.name,
+        limit_s=max(_LEAST_PROBE_S, request.timeout_s),
     )
     blank = SuiteReport(
         SuiteStatus.NO_TESTS, runner.name, (), "", isolation.level, Counts(), (), (), 0.0, isolation.network

@@ -96,15 +96,26 @@ def _project(request: SuiteRequest, runner: str) -> Project | NoProject:
     if runner and runner not in BY_NAME:
         raise UsageError("invalid_arguments", f"runner {runner!r} is not known", f"known: {', '.join(NAMES)}")
     if request.argv:
-        named = commands.check(request.argv, request.workspace.root).runner
-        if runner and runner != named:
-            raise UsageError("invalid_arguments", f"argv is a command of {named}, not of {runner}", "give one of both")
-        return Project("", BY_NAME[named], "named by argv")
+        return _of_command(request, runner)
     if not (runner or request.selection or request.last_failed) and custom.custom_tests(
         request.settings, request.workspace.root
     ):
         return Project("", BY_NAME["custom"], "configured by the user for this repository")
     return find_project(request.workspace, ROWS, request.selection or request.last_failed, runner=runner)
+
+
+def _of_command(request: SuiteRequest, runner: str) -> Project:
+    """The project of a whole command: the one that what it names lies in, else the root."""
+    checked = commands.check(request.argv, request.workspace.root)
+    if runner and runner != checked.runner:
+        raise UsageError(
+            "invalid_arguments", f"argv is a command of {checked.runner}, not of {runner}", "give one of both"
+        )
+    places = request.selection or checked.targets
+    found = find_project(request.workspace, ROWS, places, runner=checked.runner) if places else None
+    if isinstance(found, Project) and found.folder:
+        return found
+    return Project("", BY_NAME[checked.runner], "named by argv")
 
 
 def _run(
@@ -113,6 +124,7 @@ def _run(
     inner = replace(
         request,
         project=project.folder,
+        argv=_inward_command(request, project.folder),
         selection=tuple(_inward(s, project.folder, request.workspace) for s in request.selection),
         last_failed=tuple(_inward(s, project.folder, request.workspace) for s in request.last_failed),
     )
@@ -238,6 +250,14 @@ def _inward(entry: str, folder: str, workspace: Workspace) -> str:
     if entry.rstrip("/") == folder:
         return "."
     return entry.removeprefix(f"{folder}/")
+
+
+def _inward_command(request: SuiteRequest, folder: str) -> tuple[str, ...]:
+    """The words of a caller's command, those that name files as seen from the project."""
+    if not folder or not request.argv:
+        return request.argv
+    targets = commands.check(request.argv, request.workspace.root).targets
+    return tuple(_inward(w, folder, request.workspace) if w in targets else w for w in request.argv)
 
 
 def _outward(report: SuiteReport, folder: str) -> SuiteReport:

@@ -157,7 +157,8 @@ def _where_to_install(interpreter: str, module: str) -> str:
     if interpreter == own_interpreter():  # not the project's: its packages have no business there
         return "Make a virtual environment `.venv` in the project with pytest and the project's dependencies."
     return (
-        f"Install the project's dependencies there, for example `{interpreter} -m pip install {module}`, "
+        f"Install the project's dependencies there (`{interpreter} -m pip install -r requirements.txt`, or `-e .`), or "
+        f"the package that provides `{module}`, "
         "or choose another interpreter with the setting `python`."
     )
 
@@ -201,7 +202,14 @@ def _nothing(f: Facts) -> Verdict | None:
         return Verdict(SuiteStatus.NO_TESTS, f"{len(f.collected)} tests were collected and none was run")
     if not f.outcomes:
         return Verdict(SuiteStatus.NO_TESTS, f"no test was found{' in ' + names(f.selection) if f.selection else ''}")
-    return None
+    return all_skipped(f.outcomes.values())
+
+
+def all_skipped(outcomes: Collection[CaseOutcome]) -> Verdict | None:
+    """Where every test was skipped, none ran to its end."""
+    if any(o != "skipped" for o in outcomes):
+        return None
+    return Verdict(SuiteStatus.NO_TESTS, f"all tests were skipped ({len(outcomes)})")
 
 
 def _incomplete(f: Facts) -> Verdict | None:
