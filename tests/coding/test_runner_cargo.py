@@ -12,6 +12,7 @@ from support.suites import CORPUS, run_tests, settings_with
 from regreen.model import SuiteReport, SuiteStatus
 from regreen.sandbox import Cancel
 from regreen.testing import Progress
+from regreen.testing.reports.rust_source import function_place
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,10 @@ def test_other_failures_say_what_they_are(whole: SuiteReport) -> None:
     assert by_id["zoo::tests::panics_not"].kind == "should_panic"
     assert by_id["zoo::tests::gives_back"].kind == "Error"
     assert "ParseIntError" in by_id["zoo::tests::gives_back"].message
+    lines = ZOO["src/lib.rs"].splitlines()
+    for name in ("gives_back", "panics_not"):  # nothing says where they stand but their sources
+        failure = by_id[f"zoo::tests::{name}"]
+        assert (failure.file, f"fn {name}(" in lines[failure.line - 1]) == ("src/lib.rs", True)
     doc = by_id["zoo::src/lib.rs - add #2"]
     assert (doc.file, doc.line) == ("src/lib.rs", 9)
     assert by_id["it::grüße_gehen"].file == "tests/it.rs"
@@ -134,7 +139,25 @@ def test_a_compile_error_is_an_error_with_its_place(tmp_path: Path) -> None:
     assert report.status is SuiteStatus.ERROR
     assert (report.failures[0].file, report.failures[0].line) == ("src/lib.rs", 2)
     assert "E0308" in report.failures[0].message
+    assert "mismatched types: expected `i32`, found `&" in report.failures[0].message
     assert report.failures[0].kind == "collection"
+
+
+def test_a_function_is_found_by_its_modules(tmp_path: Path) -> None:
+    root = crate(
+        tmp_path,
+        {
+            "src/lib.rs": "mod a;\nmod tests {\n    fn same() {}\n    pub(crate) async fn inner<T>() {}\n}\n",
+            "src/a/mod.rs": "mod b;\nfn same() {}\n",
+            "src/a/b.rs": "\n\nmod tests {\n    fn same() {}\n}\n",
+        },
+    )
+    source = root / "src/lib.rs"
+    assert function_place(source, ["tests", "same"]) == (str(source), 2)
+    assert function_place(source, ["tests", "inner"]) == (str(source), 3)
+    assert function_place(source, ["a", "same"]) == (str(root / "src/a/mod.rs"), 1)
+    assert function_place(source, ["a", "b", "tests", "same"]) == (str(root / "src/a/b.rs"), 3)
+    assert function_place(source, ["made_by_a_macro"]) == ("", 0)
 
 
 def test_a_broken_manifest_is_an_error(tmp_path: Path) -> None:
@@ -253,8 +276,11 @@ def test_members_of_a_workspace_are_one_project(tmp_path: Path) -> None:
         (root / name / "Cargo.toml").write_text(f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2021"\n')
         (root / name / "src/lib.rs").write_text("#[test] fn unit() { assert_eq!(1, 2); }\n")
         (root / name / "tests/cli.rs").write_text("#[test] fn runs() {}\n")
-    assert set(run_tests(root).outcomes) == {"top::top"}  # as `cargo test` does
-    everything = run_tests(root, argv=["cargo", "test", "--workspace"])
+    top = run_tests(root, argv=["cargo", "test"])
+    assert set(top.outcomes) == {"top::top"}
+    assert any("not run" in n and "one, two" in n for n in top.notes), top.notes
+    everything = run_tests(root)
+    assert any("--workspace" in n for n in everything.notes)
     assert set(everything.outcomes) == {"top::top", "one::unit", "two::unit", "one/cli::runs", "two/cli::runs"}
     failure = next(f for f in everything.failures if f.id == "two::unit")
     assert (failure.file, failure.line) == ("two/src/lib.rs", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import venv
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,27 @@ def test_a_selection_goes_to_what_is_recognised_or_is_refused(tmp_path: Path) ->
     refused = run(tmp_path, "true", selection=["x"], runner="custom")
     assert refused.status is SuiteStatus.NO_TESTS
     assert "cannot be selected" in refused.message
+
+
+def test_where_nothing_is_recognised_it_says_that_it_takes_no_selection(tmp_path: Path) -> None:
+    root = project(tmp_path, {"a.c": ""})
+    settings = settings_with(tmp_path, custom_tests={str(root): CustomTests(("./run", "all"))})
+    for options in ({"selection": ["a.c"]}, {"last_failed": ["./run all"]}):
+        report = run_tests(root, settings, **options)
+        assert report.status is SuiteStatus.NO_TESTS
+        assert "the custom command `./run all` takes no selection" in report.message
+
+
+@pytest.mark.parametrize("word", [".venv/bin/python", "./.venv/bin/python", "python", "tool"])
+def test_the_projects_virtual_environment_is_used(tmp_path: Path, word: str) -> None:
+    says = "import os, sys; assert os.environ['PATH'].startswith(os.environ['VIRTUAL_ENV']); print(sys.prefix)"
+    root = project(tmp_path, {"a.py": says})
+    venv.create(root / ".venv", symlinks=True)
+    (root / ".venv/bin/tool").symlink_to("python")
+    settings = settings_with(tmp_path, custom_tests={str(root): CustomTests((word, "a.py"))})
+    report = run_tests(root, settings)
+    assert report.status is SuiteStatus.PASSED, report.failures
+    assert Path(report.log).read_text("utf-8").strip() == str(root / ".venv")
 
 
 def test_a_program_that_is_not_there_is_the_environments_fault(tmp_path: Path) -> None:

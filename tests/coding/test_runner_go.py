@@ -11,6 +11,7 @@ from support.suites import run_tests as run_with
 
 from regreen.model import SuiteReport, SuiteStatus
 from regreen.testing import Progress
+from regreen.testing.caching import project_cache
 
 MOD = "module example.com/mathx\n\ngo 1.18\n"
 FILES = {
@@ -87,6 +88,11 @@ def _go(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def run_tests(root: Path, **options: Any) -> SuiteReport:
+    own, shared = project_cache(CACHE[-1], "go-build", root), CACHE[-1] / "shared"
+    shared.mkdir(exist_ok=True)
+    if not own.is_symlink():
+        own.rmdir()
+        own.symlink_to(shared)
     return run_with(root, replace(settings_with(root.parent), cache_dir=CACHE[-1]), **options)
 
 
@@ -158,15 +164,44 @@ def test_progress_is_told(root: Path, whole: SuiteReport) -> None:
     assert seen[-1].done == 2
 
 
-def test_a_panic_is_the_running_tests(tmp_path: Path) -> None:
-    bad = "func TestBad(t *testing.T) { var a []int; _ = a[len(a)+2] }"
+def test_a_panic_fails_its_test_and_what_did_not_run_is_told(tmp_path: Path) -> None:
+    bad = 'func TestBad(t *testing.T) { println("before"); inner(nil) }\nfunc inner(a []int) int { return a[2] }'
     report = one(tmp_path, f"func TestGood(t *testing.T) {{}}\n{bad}\nfunc TestNever(t *testing.T) {{}}")
-    assert report.status is SuiteStatus.CRASHED
-    assert "mathx/TestBad" in report.message
-    assert report.outcomes["mathx/TestGood"] == "passed"
+    assert report.status is SuiteStatus.FAILED, report.message
+    assert dict(report.outcomes) == {"mathx/TestGood": "passed", "mathx/TestBad": "failed"}
     failure = report.failures[0]
-    assert (failure.id, failure.kind, failure.file, failure.line) == ("mathx/TestBad", "crash", "a_test.go", 6)
-    assert "index out of range" in failure.message
+    assert (failure.id, failure.kind, failure.file, failure.line) == ("mathx/TestBad", "panic", "a_test.go", 7)
+    assert failure.message == "runtime error: index out of range [2] with length 0"
+    assert ("before" in failure.excerpt, failure.excerpt.count("goroutine")) == (True, 0)
+    assert any("1 of its tests did not run: mathx/TestNever" in n for n in report.notes)
+    chosen = run_tests(tmp_path / "project", selection=["TestBad", "TestNever"])
+    assert any("1 of its tests did not run: mathx/TestNever" in n for n in chosen.notes)
+
+
+PARALLEL = """func TestSubs(t *testing.T) {
+	t.Run("two", func(t *testing.T) { var m map[string]int; m["a"] = 1 })
+	t.Run("three", func(t *testing.T) {})
+}
+
+func TestWaits(t *testing.T) { t.Parallel(); t.Run("in", func(t *testing.T) {}) }
+
+func TestMain(m *testing.M) { m.Run() }
+"""
+
+
+def test_a_panic_in_a_subtest_or_another_goroutine_is_no_crash_of_the_run(tmp_path: Path) -> None:
+    report = one(tmp_path / "a", PARALLEL.replace("TestSubs(t *testing.T) {", "TestSubs(t *testing.T) {\n"))
+    assert (report.status, report.outcomes["mathx/TestSubs/two"]) == (SuiteStatus.FAILED, "failed"), report.message
+    assert any("mathx/TestWaits" in n for n in report.notes)
+    other = one(tmp_path / "b", 'func TestA(t *testing.T) { go func() { panic("apart") }(); select {} }')
+    assert (other.status, dict(other.outcomes)) == (SuiteStatus.FAILED, {"mathx/TestA": "failed"})
+    assert (other.failures[0].kind, other.failures[0].message) == ("panic", "apart")
+
+
+def test_patterns_of_the_go_tool_select(root: Path, whole: SuiteReport) -> None:
+    for entry in ("./sub/...", "sub/...", "./sub", "example.com/mathx/sub", "example.com/mathx/sub/..."):
+        assert set(run_tests(root, selection=[entry]).outcomes) == {"sub/TestSame", "sub/TestOther"}, entry
+    assert dict(run_tests(root, selection=["./..."]).outcomes) == OUTCOMES
 
 
 ENDS = """package mathx
@@ -224,6 +259,14 @@ def test_modules_that_are_not_here_are_the_environments_fault(tmp_path: Path) ->
     assert "go mod download" in report.message
 
 
+def test_a_package_that_no_module_file_names_has_to_be_added(tmp_path: Path) -> None:
+    text = 'package mathx\n\nimport (\n"testing"\n\n"example.com/no/such"\n)\n\nfunc TestA(t *testing.T) { such.F() }\n'
+    report = run_tests(project(tmp_path, {"go.mod": MOD, "a_test.go": text}))
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "`go get example.com/no/such`" in report.message
+    assert "go mod download" not in report.message
+
+
 def test_no_go_is_the_environments_fault(tmp_path: Path) -> None:
     report = run_with(project(tmp_path, {"go.mod": MOD}), settings_with(tmp_path, {"PATH": "/nowhere"}))
     assert report.status is SuiteStatus.ENVIRONMENT
@@ -257,3 +300,35 @@ def test_many_failures_and_much_output_stay_small(tmp_path: Path) -> None:
     assert report.counts.failed == 5001
     assert report.outcomes["mathx/TestLoud"] == "passed"
     assert len(report.failures) <= 100
+
+
+def test_a_program_that_ends_itself_with_status_0_is_a_crash_and_what_did_not_run_is_named(tmp_path: Path) -> None:
+    files = {
+        "go.mod": MOD,
+        "early/a_test.go": 'package early\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {\n'
+        '\tif os.Getenv("DB") == "" {\n\t\tos.Exit(0)\n\t}\n\tos.Exit(m.Run())\n}\n\n'
+        'func TestC(t *testing.T) { t.Fatal("c") }\n',
+        "forged/a_test.go": 'package forged\n\nimport (\n\t"fmt"\n\t"syscall"\n\t"testing"\n)\n\n'
+        'func TestA(t *testing.T) { fmt.Println("--- PASS: TestA (0.00s)\\nPASS"); syscall.Exit(0) }\n'
+        'func TestB(t *testing.T) { t.Fatal("b") }\n',
+        "good/a_test.go": 'package good\n\nimport (\n\t"fmt"\n\t"os"\n\t"testing"\n)\n\n'
+        "/*\nfunc TestOld(t *testing.T) {}\n*/\n"
+        'func TestUnended(t *testing.T) { fmt.Print("no line end") }\n'
+        "func TestQuiet(t *testing.T) { os.Stdout, _ = os.Open(os.DevNull) }\n",
+    }
+    root = project(tmp_path, files)
+    report = run_tests(root)
+    assert report.status is SuiteStatus.CRASHED, report.message
+    assert "early: its test program ended" in report.message
+    assert "early/TestC" in report.message
+    assert "forged/TestB" in report.message
+    assert "good: its" not in report.message
+    good = run_tests(root, selection=("good",))
+    assert good.status is SuiteStatus.PASSED, good.message
+    assert dict(good.outcomes) == {"good/TestUnended": "passed", "good/TestQuiet": "passed"}
+
+
+def test_modules_below_are_told_not_to_have_been_run(tmp_path: Path) -> None:
+    below = {"tools/go.mod": "module example.com/tools\n", "testdata/x/go.mod": "module example.com/x\n"}
+    report = run_tests(project(tmp_path, {**FILES, **below}), selection=())
+    assert any("not run" in n and "tools" in n and "testdata" not in n for n in report.notes), report.notes

@@ -222,3 +222,65 @@ def test_packages_that_are_not_installed(tmp_path: Path) -> None:
     report = run_js(js_project(tmp_path, files, link=False))
     assert report.status is SuiteStatus.ENVIRONMENT
     assert "yarn install" in report.message
+
+
+BLOCKS = (
+    "describe('add', () => { it('one', () => {}); describe('deep', () => { it('two', () => {}); }); });\n"
+    "describe('add more', () => { it('three', () => {}); });\n"
+    "for (const n of [1, 2]) describe(`no ${n}`, () => { it('four', () => {}); });\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("block", "tests"),
+    [("add", ["add > one", "add > deep > two"]), ("add > deep", ["add > deep > two"]), ("no 2", ["no 2 > four"])],
+)
+def test_a_block_selects_all_tests_in_it(tmp_path: Path, block: str, tests: list[str]) -> None:
+    report = run_js(small(tmp_path, BLOCKS), selection=[f"a.test.js > {block}"])
+    assert report.status is SuiteStatus.PASSED
+    assert list(report.outcomes) == [f"a.test.js > {t}" for t in tests]
+
+
+def test_what_stands_behind_an_error_is_told(tmp_path: Path) -> None:
+    body = (
+        "const refused = new AggregateError([new Error('connect ECONNREFUSED ::1:5432')]);\n"
+        "test('one', () => { throw new TypeError('fetch failed', { cause: refused }); });\n"
+        "test('two', () => { throw new TypeError('outer', { cause: new Error('inner', { cause: 'why' }) }); });\n"
+    )
+    one, two = run_js(small(tmp_path, body)).failures
+    assert one.kind == "TypeError"
+    assert one.message.splitlines()[0] == "fetch failed"
+    assert "cause: Error: connect ECONNREFUSED ::1:5432" in one.message
+    assert "cause: Error: inner" in two.message
+
+
+def test_a_file_that_cannot_be_parsed_is_shown_where_it_breaks(tmp_path: Path) -> None:
+    root = small(tmp_path, "require('./add');\ntest('x', () => {});")
+    (root / "add.js").write_text("exports.a = 1;\nexports.add = (a) => {\n  return a +;\n};\n")
+    (failure,) = run_js(root).failures
+    assert (failure.id, failure.kind, failure.file, failure.line) == ("a.test.js", "collection", "add.js", 3)
+    assert failure.message == "SyntaxError: add.js: Unexpected token (3:12)"
+    assert ">    3 |   return a +;" in failure.excerpt
+    assert "Here's what you can do" not in failure.excerpt
+
+
+def test_a_package_that_is_not_installed_is_the_environments(tmp_path: Path) -> None:
+    report = run_js(small(tmp_path, "require('@no/where');\ntest('x', () => {});"))
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "`npm install @no/where`" in report.message
+
+
+def test_coverage_is_written_outside_of_the_project(tmp_path: Path) -> None:
+    root = small(tmp_path, "test('x', () => { require('./sum').f(); });")
+    (root / "sum.js").write_text("exports.f = () => 1;")
+    report = run_js(root, argv=["npx", "jest", "--coverage"])
+    assert report.status is SuiteStatus.PASSED
+    assert "sum.js" in Path(report.log).read_text("utf-8")
+    assert not (root / "coverage").exists()
+
+
+def test_words_of_the_script_that_keep_tests_from_running_are_left_out(tmp_path: Path) -> None:
+    bodies = dict.fromkeys(("a", "b", "c"), "test('t', () => {});")
+    report = run_js(small(tmp_path, bodies.pop("a"), "jest --shard=1/3 --onlyChanged", **bodies))
+    assert len(report.outcomes) == 3, report.message
+    assert any("--shard=1/3 --onlyChanged" in n for n in report.notes), report.notes

@@ -321,3 +321,24 @@ def test_a_run_is_cancelled_at_once(tmp_path: Path) -> None:
     cancel.set()
     report = run_tests(_project(tmp_path, {"GreenTest.java": _GREEN}), cancel=cancel)
     assert report.status is SuiteStatus.CANCELLED
+
+
+def test_a_test_that_ends_mavens_own_process_is_a_crash_and_limits_are_noted(tmp_path: Path) -> None:
+    quits = _HEAD + 'class QuitTest { @Test void quits() { System.exit(0); } @Test void red() { fail("x"); } }\n'
+    root = _project(tmp_path, {"GreenTest.java": _GREEN, "QuitTest.java": quits})
+    limits = "<configuration><forkCount>0</forkCount><runOrder>alphabetical</runOrder>" \
+        "<excludes><exclude>no/**</exclude></excludes></configuration>"  # fmt: skip
+    surefire = "<artifactId>maven-surefire-plugin</artifactId>"
+    before, _, after = (root / "pom.xml").read_text("utf-8").partition(surefire)
+    pom = f"{before}{surefire}{after.replace('</plugin>', f'{limits}</plugin>', 1)}"
+    (root / "pom.xml").write_text(pom, "utf-8")
+    report = _run(root)
+    assert report.status is SuiteStatus.CRASHED, report.message
+    assert "before its build was done while calc.QuitTest ran" in report.message
+    assert any("<excludes> of Surefire" in n for n in report.notes)
+
+
+def test_a_folder_without_a_pom_is_no_maven_project(tmp_path: Path) -> None:
+    report = run_tests(project(tmp_path, {"a.txt": ""}), runner="maven")
+    assert report.status is SuiteStatus.NO_TESTS
+    assert "there is no pom.xml" in report.message

@@ -213,3 +213,54 @@ def test_packages_that_are_not_installed(tmp_path: Path) -> None:
     report = run_js(js_project(tmp_path, files, link=False))
     assert report.status is SuiteStatus.ENVIRONMENT
     assert "npm ci" in report.message
+
+
+BLOCKS = (
+    "describe('add', () => { it('one', () => {}); describe('deep', () => { it('two', () => {}); }); });\n"
+    "describe('add more', () => { it('three', () => {}); });\n"
+    "for (const n of [1, 2]) describe(`no ${n}`, () => { it('four', () => {}); });\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("block", "tests"),
+    [("add", ["add > one", "add > deep > two"]), ("add > deep", ["add > deep > two"]), ("no 2", ["no 2 > four"])],
+)
+def test_a_block_selects_all_tests_in_it(tmp_path: Path, block: str, tests: list[str]) -> None:
+    report = run_js(small(tmp_path, BLOCKS), selection=[f"test/a.js > {block}"])
+    assert report.status is SuiteStatus.PASSED
+    assert list(report.outcomes) == [f"test/a.js > {t}" for t in tests]
+
+
+def test_what_stands_behind_an_error_is_told(tmp_path: Path) -> None:
+    body = (
+        "const refused = new AggregateError([new Error('connect ECONNREFUSED ::1:5432')]);\n"
+        "it('one', () => { throw new TypeError('fetch failed', { cause: refused }); });\n"
+        "it('two', () => { throw new TypeError('outer', { cause: new Error('inner', { cause: 'why' }) }); });\n"
+    )
+    one, two = run_js(small(tmp_path, body)).failures
+    assert one.kind == "TypeError"
+    assert one.message.splitlines()[0] == "fetch failed"
+    assert "cause: Error: connect ECONNREFUSED ::1:5432" in one.message
+    assert "cause: Error: inner" in two.message
+
+
+def test_a_file_that_cannot_be_parsed_is_shown_where_it_breaks(tmp_path: Path) -> None:
+    root = small(tmp_path, "require('../add');\nit('x', () => {});")
+    (root / "add.js").write_text("exports.a = 1;\nexports.add = (a) => a +;\n")
+    (failure,) = run_js(root).failures
+    assert (failure.kind, failure.file, failure.line) == ("collection", "add.js", 2)
+
+
+def test_a_package_that_is_not_installed_is_the_environments(tmp_path: Path) -> None:
+    report = run_js(small(tmp_path, "require('zod-of-nowhere');\nit('x', () => {});"))
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "`npm install zod-of-nowhere`" in report.message
+
+
+def test_settings_that_keep_tests_from_running_are_undone_or_told(tmp_path: Path) -> None:
+    root = small(tmp_path, "it('z', () => { throw new Error('no'); });\nit('other', () => {});")
+    (root / ".mocharc.json").write_text('{"dry-run": true,\n "grep": "z"}')
+    report = run_js(root)
+    assert dict(report.outcomes) == {"test/a.js > z": "failed"}
+    assert any(".mocharc.json: grep" in n for n in report.notes), report.notes

@@ -285,3 +285,76 @@ def test_node_missing_or_too_old_is_the_environments(tmp_path: Path) -> None:
     report = run_js(root, node=str(empty))
     assert report.status is SuiteStatus.ENVIRONMENT
     assert "too old" in report.message
+
+
+BLOCKS = (
+    "describe('add', () => { it('one', () => {}); describe('deep', () => { it('two', () => {}); }); });\n"
+    "describe('add more', () => { it('three', () => {}); });\n"
+    "for (const n of [1, 2]) describe(`no ${n}`, () => { it('four', () => {}); });\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("block", "tests"),
+    [("add", ["add > one", "add > deep > two"]), ("add > deep", ["add > deep > two"]), ("no 2", ["no 2 > four"])],
+)
+def test_a_block_selects_all_tests_in_it(tmp_path: Path, node: str, block: str, tests: list[str]) -> None:
+    report = run_js(small(tmp_path, BLOCKS), selection=[f"a.test.mjs > {block}"], node=node)
+    assert report.status is SuiteStatus.PASSED
+    assert list(report.outcomes) == [f"a.test.mjs > {t}" for t in tests]
+
+
+def test_what_stands_behind_an_error_is_told(tmp_path: Path, node: str) -> None:
+    body = (
+        "const refused = new AggregateError([new Error('connect ECONNREFUSED ::1:5432')]);\n"
+        "test('one', () => { throw new TypeError('fetch failed', { cause: refused }); });\n"
+        "test('two', () => { throw new TypeError('outer', { cause: new Error('inner', { cause: 'why' }) }); });\n"
+    )
+    one, two = run_js(small(tmp_path, body), node=node).failures
+    assert one.kind == "TypeError"
+    assert one.message.splitlines()[0] == "fetch failed"
+    assert "cause: Error: connect ECONNREFUSED ::1:5432" in one.message
+    assert "cause: Error: inner" in two.message
+
+
+@pytest.mark.parametrize(("name", "loading"), [("add.mjs", "import './add.mjs';"), ("add.cjs", "import './add.cjs';")])
+def test_a_file_that_cannot_be_parsed_is_shown_where_it_breaks(
+    tmp_path: Path, node: str, name: str, loading: str
+) -> None:
+    root = small(tmp_path, loading)
+    (root / name).write_text("const one = 1;\nconst add = (a) => a +;\n")
+    (failure,) = run_js(root, node=node).failures
+    assert (failure.id, failure.kind, failure.file, failure.line) == ("a.test.mjs", "collection", name, 2)
+    assert ">    2 | const add = (a) => a +;" in failure.excerpt
+
+
+def test_a_package_that_nobody_names_is_the_environments_and_a_file_of_the_project_is_not(tmp_path: Path) -> None:
+    need_node()
+    report = run_js(small(tmp_path / "one", "import 'zod-of-nowhere';"))
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "`npm install zod-of-nowhere`" in report.message
+    root = small(tmp_path / "two", "import 'lib/sums.mjs';")
+    (root / "lib").mkdir()
+    (root / "lib" / "sums.mjs").write_text("")
+    assert run_js(root).status is SuiteStatus.ERROR
+
+
+def test_leaving_before_the_file_has_run_to_its_end_is_a_crash_and_at_its_end_a_note(tmp_path: Path, node: str) -> None:
+    early = """await test('a', () => { setTimeout(() => process.exit(0), 50); });
+await soon(5000);
+await test('b', () => { throw new Error('b'); });
+"""
+    report = run_js(small(tmp_path / "1", early), node=node)
+    assert report.status is SuiteStatus.CRASHED, report
+    assert "may not have run" in report.message
+    last = "await test('a', () => {});\nawait soon(300);\nprocess.exit(0);\n"
+    report = run_js(small(tmp_path / "2", last), node=node)
+    assert report.status is SuiteStatus.PASSED, report.message
+
+
+def test_a_shard_in_the_script_is_left_out(tmp_path: Path) -> None:
+    files = {f"{name}.test.mjs": HEAD + "test('t', () => {});" for name in "abc"}
+    script = "node --test --test-shard=1/3"
+    report = run_js(js_project(tmp_path, {"package.json": described(script), **files}, link=False))
+    assert len(report.outcomes) == 3, report.message
+    assert any("--test-shard=1/3" in n for n in report.notes), report.notes

@@ -13,8 +13,10 @@ from support.suites import project
 from regreen.model import SuiteStatus
 from regreen.sandbox import Completed
 from regreen.testing.javascript.chosen import Chosen, choose
+from regreen.testing.javascript.parsing import Broken, broken
 from regreen.testing.javascript.scripts import Script, plain
 from regreen.testing.javascript.stack import frames
+from regreen.testing.javascript.titles import may_be_block, titles_in
 from regreen.testing.javascript.tools import fits
 from regreen.testing.lasting import Lasting
 from regreen.testing.looking import Look
@@ -144,7 +146,16 @@ def test_a_script_of_several_commands_is_judged_by_its_exit_status(tmp_path: Pat
     assert "# fail 1" in red.failures[0].excerpt
     green = run_script(tmp_path / "green", "node -e 0 && node --test", "test('x', () => {});")
     assert green.status is SuiteStatus.PASSED
-    assert any("only its exit status" in n for n in green.notes)
+    assert any("only its exit status" in n and "`node -e 0 && node --test`" in n for n in green.notes)
+
+
+def test_the_end_of_such_a_scripts_output_is_told(tmp_path: Path) -> None:
+    body = "for (let i = 0; i < 60; i += 1) console.log(`line ${i}`);\ntest('x', () => { throw Error('red'); });"
+    red = run_script(tmp_path, "node -e 0 && node --test", body)
+    assert "characters left out" not in red.failures[0].excerpt
+    (told,) = [n for n in red.notes if "its output ends" in n]
+    assert "# fail 1" in told
+    assert "'red'" in told
 
 
 def test_single_tests_of_such_a_script_cannot_be_selected(tmp_path: Path) -> None:
@@ -153,6 +164,7 @@ def test_single_tests_of_such_a_script_cannot_be_selected(tmp_path: Path) -> Non
     report = run_js(js_project(tmp_path, files, link=False), runner="npm", selection=["a.test.mjs"])
     assert report.status is SuiteStatus.ENVIRONMENT
     assert "no single tests" in report.message
+    assert "`--runner node`" in report.message
 
 
 def test_a_program_that_is_missing_is_the_environments(tmp_path: Path) -> None:
@@ -226,3 +238,32 @@ def test_a_runner_that_is_done_and_goes_on_is_ended_with_the_status_it_told() ->
     completed, lasted = lasting.judge(killed)
     assert lasted
     assert completed == replace(killed, returncode=1, signal=0, timed_out=False)
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("Transform failed with 1 error:\n/p/src/add.ts:1:31: ERROR: Unexpected \";\"", Broken("/p/src/add.ts", 1)),
+        ("[PARSE_ERROR] Unexpected token\n   ╭─[ src/add.ts:4:12 ]\n", Broken("src/add.ts", 4)),
+        ("Parse failure: Unexpected token (3:1)\nAt file: /src/add.ts:3:1", Broken("/src/add.ts", 3)),
+        ("Details:\n\n    SyntaxError: /p/a b.js: Missing semicolon. (3:4)\n",
+         Broken("/p/a b.js", 3, "SyntaxError", "Missing semicolon. (3:4)")),
+        ("no place at all: 3:4", None),
+    ],
+)  # fmt: skip
+def test_where_compilers_say_that_a_file_breaks(message: str, found: Broken | None) -> None:
+    assert broken(message) == found
+
+
+@pytest.mark.parametrize(
+    ("rest", "block"),
+    [("sum", True), ("sum > adds 2", False), ("it's \"so\"", True), ("no 7", True), ("case 3 x", False), ("else", True),
+     ("sum > a > b", False), ("sum > tagged 1", True)],
+)  # fmt: skip
+def test_titles_that_are_written_in_a_test_file(rest: str, block: bool) -> None:
+    text = (
+        "describe('sum', () => { it('adds 2', f); test.skip(\"a > b\", f); describe.each`x`('tagged $x', f); });\n"
+        "describe.only('it\\'s \\u0022so\"', f); describe(`no ${n}`, f); it.each([[1, ')']])('case %i x', f);\n"
+        "describe(`${name}`, f); it(title, f);"
+    )
+    assert may_be_block(rest, *titles_in(text)) is block

@@ -136,6 +136,23 @@ def test_a_fatal_error_in_a_test_is_a_crash_and_a_file_that_cannot_be_loaded_an_
 
 
 @needs_phpunit
+def test_an_error_in_what_the_bootstrap_loads_is_told_with_its_place(tmp_path: Path) -> None:
+    xml = _XML.replace("colors=", 'bootstrap="tests/boot.php" colors=')
+    boot = "<?php\nrequire __DIR__ . '/../src/calc.php';\n"
+    files = {**_test("public function testX(): void { }"), "phpunit.xml": xml, "tests/boot.php": boot}
+    broken = run_tests(
+        project(tmp_path / "1", {**files, "src/calc.php": "<?php\nfunction add() {\n  return 1 + ;\n}\n"})
+    )
+    assert broken.status is SuiteStatus.ERROR, broken
+    assert (broken.failures[0].file, broken.failures[0].line) == ("src/calc.php", 3)
+    assert broken.failures[0].message.startswith("ParseError: syntax error, unexpected")
+    thrown = "<?php\nfunction up() {\n  throw new RuntimeException('no database');\n}\nup();\n"
+    threw = run_tests(project(tmp_path / "2", {**files, "src/calc.php": thrown}))
+    assert threw.status is SuiteStatus.ERROR, threw
+    assert "no database" in threw.failures[0].message
+
+
+@needs_phpunit
 def test_no_tests_and_a_broken_data_provider(tmp_path: Path) -> None:
     empty = run_tests(project(tmp_path / "1", _test("")))
     assert empty.status is SuiteStatus.NO_TESTS, empty
@@ -200,3 +217,20 @@ def test_a_missing_php_is_named(tmp_path: Path) -> None:
     report = run_tests(project(tmp_path, _FILES), settings_with(tmp_path, {"PATH": str(tmp_path)}))
     assert report.status is SuiteStatus.ENVIRONMENT
     assert "PHP is not installed" in report.message
+
+
+@needs_phpunit
+def test_a_test_that_writes_the_report_and_ends_the_process_is_a_crash(tmp_path: Path) -> None:
+    forged = '<?xml version="1.0"?><testsuites><testsuite name="a" tests="1"><testcase name="testA" class="ATest" ' \
+        'classname="ATest" file="x" line="1" assertions="1" time="0.1"/></testsuite></testsuites>'  # fmt: skip
+    body = f"""  public function testA(): void {{ $this->assertTrue(true); }}
+  public function testB(): void {{
+    $words = $_SERVER['argv'];
+    foreach ($words as $i => $w) if ($w == '--log-junit') file_put_contents($words[$i + 1], '{forged}');
+    exit(0);
+  }}
+  public function testC(): void {{ $this->fail(); }}"""
+    root = project(tmp_path, {**_test(body), "phpunit.xml": _XML})
+    report = run_tests(root)
+    assert report.status is SuiteStatus.CRASHED
+    assert "ATest::testB" in report.message

@@ -117,6 +117,15 @@ def test_an_example_that_ends_the_process_is_a_crash(tmp_path: Path, end: str) -
 
 
 @needs_rspec
+def test_a_library_that_is_not_there_is_shown_where_the_spec_wants_it(tmp_path: Path) -> None:
+    report = run_tests(project(tmp_path, {"spec/a_spec.rb": '\nrequire "no_such_library"\nRSpec.describe("A") { }\n'}))
+    assert report.status is SuiteStatus.ENVIRONMENT, report
+    failure = report.failures[0]
+    assert (failure.id, failure.file, failure.line) == ("spec/a_spec.rb", "spec/a_spec.rb", 2)
+    assert "<internal" not in failure.excerpt
+
+
+@needs_rspec
 def test_leaving_in_a_hook_or_while_loading_is_a_crash(tmp_path: Path) -> None:
     hook = 'RSpec.describe("A") { before(:context) { exit(0) }; it("ok") { } }'
     assert run_tests(project(tmp_path / "1", {"spec/a_spec.rb": hook})).status is SuiteStatus.CRASHED

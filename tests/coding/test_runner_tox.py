@@ -90,7 +90,7 @@ MORE_THAN_ONE = {
     "two runners": ("tox.ini", "[testenv]\ncommands =\n  pytest\n  cargo test\n"),
     "commands_pre": ("tox.ini", "[testenv]\ncommands_pre = false\ncommands = pytest tests\n"),
     "commands_post": ("tox.ini", "[testenv]\ncommands_post = false\ncommands = pytest tests\n"),
-    "two environments": ("tox.ini", "[tox]\nenvlist = a,b\n[testenv]\ncommands = pytest\n[testenv:b]\ncommands = ruff\n"),
+    "two environments": ("tox.ini", "[tox]\nenvlist = a,b\n[testenv]\ncommands = pytest\n[testenv:b]\ncommands = x\n"),
     "two lines of them": ("tox.ini", "[tox]\nenv_list =\n  py311\n  lint\n[testenv]\ncommands = pytest\n"),
     "generated names": ("tox.ini", "[tox]\nenvlist = py{310,311}\n[testenv]\ncommands = pytest\n"),
     "generated sections": ("tox.ini", "[testenv]\ncommands = pytest\n[testenv:{a,py}]\ncommands = false\n"),

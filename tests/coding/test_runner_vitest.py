@@ -198,3 +198,74 @@ def test_packages_that_are_not_installed(tmp_path: Path) -> None:
     report = run_js(js_project(tmp_path, files, link=False))
     assert report.status is SuiteStatus.ENVIRONMENT
     assert "pnpm install" in report.message
+
+
+BLOCKS = (
+    "describe('add', () => { it('one', () => {}); describe('deep', () => { it('two', () => {}); }); });\n"
+    "describe('add more', () => { it('three', () => {}); });\n"
+    "for (const n of [1, 2]) describe(`no ${n}`, () => { it('four', () => {}); });\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("block", "tests"),
+    [("add", ["add > one", "add > deep > two"]), ("add > deep", ["add > deep > two"]), ("no 2", ["no 2 > four"])],
+)
+def test_a_block_selects_all_tests_in_it(tmp_path: Path, block: str, tests: list[str]) -> None:
+    report = run_js(small(tmp_path, BLOCKS), selection=[f"a.test.ts > {block}"])
+    assert report.status is SuiteStatus.PASSED
+    assert list(report.outcomes) == [f"a.test.ts > {t}" for t in tests]
+
+
+def test_what_stands_behind_an_error_is_told(tmp_path: Path) -> None:
+    body = (
+        "const refused = new AggregateError([new Error('connect ECONNREFUSED ::1:5432')]);\n"
+        "test('one', () => { throw new TypeError('fetch failed', { cause: refused }); });\n"
+        "test('two', () => { throw new TypeError('outer', { cause: new Error('inner', { cause: 'why' }) }); });\n"
+    )
+    one, two = run_js(small(tmp_path, body)).failures
+    assert one.kind == "TypeError"
+    assert one.message.splitlines()[0] == "fetch failed"
+    assert "cause: Error: connect ECONNREFUSED ::1:5432" in one.message
+    assert "cause: Error: inner" in two.message
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [("export const a = 1;\nexport const add = (a) => a +;\n", ("src/add.ts", 2)), (None, ("test/add.test.ts", 3))],
+)
+def test_a_file_that_cannot_be_parsed_is_shown_where_it_breaks(
+    tmp_path: Path, written: str | None, place: tuple[str, int]
+) -> None:
+    body = HEAD + "import { add } from '../src/add';\n" + ("add(1);" if written else "test('x', (=> {});")
+    files = {"package.json": described("vitest", type="module"), "test/add.test.ts": body, "src/add.ts": written or ""}
+    (failure,) = run_js(js_project(tmp_path, files)).failures
+    assert (failure.id, failure.kind, failure.file, failure.line) == ("test/add.test.ts", "collection", *place)
+
+
+def test_a_package_that_is_not_installed_is_the_environments(tmp_path: Path) -> None:
+    report = run_js(small(tmp_path, "import 'zod-of-nowhere/sub';\ntest('x', () => {});"))
+    assert report.status is SuiteStatus.ENVIRONMENT
+    assert "`npm install zod-of-nowhere`" in report.message
+
+
+def test_coverage_is_written_outside_of_the_project(tmp_path: Path) -> None:
+    methods = "initialize(ctx) { this.ctx = ctx; }, resolveOptions() { return this.ctx.config.coverage; }, clean() {}"
+    told = "reportCoverage() { console.log(`told ${this.ctx.config.coverage.reportsDirectory}`); }"
+    provider = f"{{ name: 'custom', {methods}, onAfterSuiteRun() {{}}, generateCoverage() {{}}, {told} }}"
+    root = small(tmp_path, "test('x', () => {});")
+    (root / "own.mjs").write_text(f"export default {{ getProvider() {{ return {provider}; }} }};")
+    settings = "{ provider: 'custom', customProviderModule: './own.mjs' }"
+    (root / "vitest.config.mjs").write_text(f"export default {{ test: {{ coverage: {settings} }} }};")
+    report = run_js(root, argv=["vitest", "run", "--coverage"])
+    assert report.status is SuiteStatus.PASSED
+    (line,) = [x for x in Path(report.log).read_text("utf-8").splitlines() if x.startswith("told ")]
+    assert line.endswith("/coverage")
+    assert str(root) not in line
+
+
+def test_words_of_the_script_that_keep_tests_from_running_are_left_out(tmp_path: Path) -> None:
+    root = small(tmp_path, "test('b', () => { throw new Error('x'); });", "vitest --changed --shard 1/2")
+    report = run_js(root)
+    assert report.status is SuiteStatus.FAILED, report.message
+    assert any("--changed --shard 1/2" in n for n in report.notes), report.notes

@@ -165,6 +165,32 @@ def become_another_user(): os.setuid(12345)
 def rights():
     lines = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     return [lines[n].strip() for n in ("CapEff", "CapPrm", "CapInh", "CapAmb", "NoNewPrivs", "Seccomp")]
+def set_id(make):
+    made = project / "set-id"
+    try:
+        make(made)
+        assert made.lstat().st_mode & 0o6000
+    finally:
+        made.unlink(missing_ok=True)
+def touched(path): path.touch(); return path
+@attempt
+def set_user_id(): set_id(lambda p: touched(p).chmod(0o4755))
+@attempt
+def set_group_id(): set_id(lambda p: touched(p).chmod(0o2755))
+@attempt
+def set_user_id_of_descriptor(): set_id(lambda p: os.fchmod(os.open(touched(p), os.O_RDONLY), 0o4755))
+@attempt
+def set_user_id_beside(): set_id(lambda p: os.chmod(touched(p).name, 0o4755, dir_fd=os.open(project, os.O_RDONLY)))
+@attempt
+def set_user_id_without_links():
+    set_id(lambda p: call(libc.syscall(452, -100, os.fsencode(touched(p)), 0o4755, 0x100)))
+@attempt
+def make_set_user_id(): set_id(lambda p: os.open(p, os.O_CREAT | os.O_WRONLY, 0o4755))
+@attempt
+def make_set_user_id_node(): set_id(lambda p: os.mknod(p, 0o104755))
+@attempt
+def make_set_user_id_by_pointer():
+    set_id(lambda p: call(libc.syscall(437, -100, os.fsencode(p), (ctypes.c_uint64 * 3)(0o101, 0o4755, 0), 24)))
 @attempt
 def write_terminal():
     for name in os.listdir("/dev/pts"):
@@ -179,6 +205,11 @@ def write_project():
 @attempt
 def rename_in_project():
     (project / "a").mkdir(); (project / "b").write_text("x"); (project / "b").rename(project / "a" / "b")
+@attempt
+def usual_modes():
+    for mode in (0o777, 0o1777, 0o644, 0):
+        (project / "modes").mkdir(mode); (project / "modes").chmod(mode); (project / "modes").rmdir()
+        os.close(os.open(project / "modes", os.O_CREAT | os.O_WRONLY, mode)); (project / "modes").unlink()
 @attempt
 def temporary_file():
     with tempfile.NamedTemporaryFile() as file:
@@ -232,12 +263,14 @@ REFUSED = (
     "through_caller", "write_kernel_setting", "signal_everybody", "write_home", "write_etc",
     "connect_host_tcp", "connect_host_abstract", "connect_far_tcp", "send_far_udp", "packet_socket",
     "read_memory_of_caller", "signal_caller", "trace_caller", "new_user_namespace", "new_mount_namespace", "mount",
-    "unmount", "change_root", "io_uring", "key_ring", "become_another_user",
+    "unmount", "change_root", "io_uring", "key_ring", "become_another_user", "set_user_id", "set_group_id",
+    "set_user_id_of_descriptor", "set_user_id_beside", "set_user_id_without_links", "make_set_user_id",
+    "make_set_user_id_node", "make_set_user_id_by_pointer",
 )  # fmt: skip
 USUAL = (
     "write_project", "rename_in_project", "temporary_file", "null_device", "loopback", "local_name", "pair_of_sockets",
     "event_loop", "pool_of_processes", "shared_memory", "threads", "own_children",
-    "terminal",
+    "terminal", "usual_modes",
 )  # fmt: skip
 
 

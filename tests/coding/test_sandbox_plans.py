@@ -17,10 +17,13 @@ ALLOWED = 0x7FFF0000
 NUMBERS = {  # as in the headers of the kernel
     "x86_64": {"read": 0, "clone": 56, "unshare": 272, "socket": 41, "socketpair": 53, "ioctl": 16, "mount": 165,
                "io_uring_setup": 425, "clone3": 435, "setns": 308, "keyctl": 250, "bpf": 321, "openat": 257,
-               "umount2": 166, "kill": 62, "init_module": 175, "chroot": 161},
+               "umount2": 166, "kill": 62, "init_module": 175, "chroot": 161, "open": 2, "creat": 85, "chmod": 90,
+               "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "mkdir": 83, "mkdirat": 258, "mknod": 133,
+               "mknodat": 259, "openat2": 437},
     "aarch64": {"read": 63, "clone": 220, "unshare": 97, "socket": 198, "socketpair": 199, "ioctl": 29, "mount": 40,
                 "io_uring_setup": 425, "clone3": 435, "setns": 268, "keyctl": 219, "bpf": 280, "openat": 56,
-                "umount2": 39, "kill": 129, "init_module": 105, "chroot": 51},
+                "umount2": 39, "kill": 129, "init_module": 105, "chroot": 51, "fchmod": 52, "fchmodat": 53,
+                "fchmodat2": 452, "mkdirat": 34, "mknodat": 33, "openat2": 437},
 }  # fmt: skip
 
 
@@ -65,6 +68,24 @@ def test_filter_answers_each_call_as_it_should(machine):
     assert answer(program, numbers["read"], 0x40000003) == 38  # a call of another architecture
     if machine == "x86_64":
         assert answer(program, 0x40000000 + numbers["mount"], arch) == 38
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_filter_refuses_modes_that_give_away_rights(machine):
+    numbers, arch = NUMBERS[machine], seccomp.ARCHES[machine]
+    program = seccomp.program(machine, ALL)
+    arguments = {
+        "open": (1, 0x42), "openat": (1, 1, 0x42), "creat": (1,), "chmod": (1,), "fchmod": (1,), "fchmodat": (1, 1),
+        "fchmodat2": (1, 1), "mknod": (1,), "mknodat": (1, 1),
+    }  # fmt: skip
+    for name, before in arguments.items():
+        if name in numbers:
+            said = [answer(program, numbers[name], arch, *before, m) for m in (0o777, 0o101777, 0o4755, 0o102755)]
+            assert said == [0, 0, 1, 1], name
+    for flags, said in ((0, 0), (0x80001, 0), (0x410002, 1)):  # O_TMPFILE makes a file too
+        assert answer(program, numbers["openat"], arch, 1, 1, flags, 0o4755) == said
+    assert answer(program, numbers["openat2"], arch) == 38
+    assert answer(program, numbers["mkdirat"], arch, 1, 1, 0o2755) == 0  # without effect in the kernel
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
@@ -137,12 +158,38 @@ def test_home_that_is_the_project_has_its_secrets_hidden(tmp_path):
     assert argv.index(str(home)) < argv.index(str(home / ".ssh"))
 
 
+def test_each_secret_of_a_home_is_hidden_and_what_tools_need_is_not(tmp_path):
+    home = made(tmp_path / "home", ".claude", ".codex", ".config/git", ".config/pip", ".m2")
+    for name in hiding.SECRETS:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x")
+    needed = [home / ".m2/settings.xml", home / ".config/pip/pip.conf"]
+    for path in needed:
+        path.write_text("x")
+    argv = wrapped(made(tmp_path / "p", "."), home)
+    for name in hiding.SECRETS:
+        assert argv[argv.index(str(home / name)) - 1] == "/dev/null", name
+    assert not [p for p in needed if str(p) in argv]
+
+
 def test_folder_that_is_the_state_and_a_writable_one_below_it(tmp_path):
     state = made(tmp_path / "state", "runs/cache")
     project = made(tmp_path / "p", ".")
     argv = wrapped(project, tmp_path, writable=(state / "runs/cache",), hidden=(state,))
     assert place(argv, state) == "--tmpfs"
     assert place(argv, state / "runs/cache") == "--bind"
+
+
+def test_folders_above_what_is_kept_are_pinned_but_none_that_is_hidden_or_kept(tmp_path):
+    project = made(tmp_path / "p", ".git/modules/sub", "a/sub", "state/r/sub")
+    (project / ".gitmodules").write_text("path = a/sub\npath = state/r/sub\n")
+    for tree in ("a/sub", "state/r/sub"):
+        (project / tree / ".git").write_text(f"gitdir: {project / '.git/modules/sub'}\n")
+    argv = wrapped(project, tmp_path, hidden=(project / "state",))
+    assert [place(argv, project / n) for n in ("a", "a/sub")] == ["--bind"] * 2
+    assert place(argv, project / "a/sub/.git") == "--ro-bind"
+    assert place(argv, project / "state") == "--tmpfs"
+    assert not {str(project / n) for n in (".git/modules", "state/r", "state/r/sub")} & set(argv)
 
 
 def test_what_git_needs_is_found_through_its_pointers(tmp_path):

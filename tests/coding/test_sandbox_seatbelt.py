@@ -108,6 +108,7 @@ GOLDEN = """\
   (literal "/private/var/folders")
   (literal "/private/var/folders/x")
   (literal "/private/var/folders/x/regreen-1"))
+(deny file-write-setugid)
 (allow network-bind (local ip "localhost:*"))
 (allow network-inbound (local ip "localhost:*"))
 (allow network-outbound (remote ip "localhost:*"))
@@ -129,6 +130,13 @@ def test_the_text_of_a_profile():
                    count=1, flags=re.DOTALL)  # fmt: skip
     shown = re.sub(r"(\[gG\]\[iI\]\[tT\]\|).*(\(/\|\$\)\"\)\))", r"\1...\2", shown)
     assert shown == GOLDEN
+
+
+def test_no_mode_that_gives_rights_away_can_be_set_wherever_else_is_writable():
+    text = seatbelt.profile(confinement(writable=(PRIVATE,)))
+    assert text.index("(deny file-write-setugid)") > max(
+        text.rindex("(allow file-write"), text.rindex("deny file-write*")
+    )
 
 
 def test_the_protected_names_are_those_that_edits_never_write():

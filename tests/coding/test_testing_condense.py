@@ -114,3 +114,7 @@ def test_bytes_on_the_channel_that_are_not_ours_change_no_result(data):
     record.feed(b'{"n": "other", "k": "exit", "rc": 0}\n[1]\n"x"\n')
     assert (record.exit_code, record.outcomes, record.hello) == (None, {}, False)
     assert record.foreign >= 3
+
+
+def test_a_place_without_a_name_is_shown_without_one():
+    assert "a.c:7\n" in failure(frames=[Frame("/project/a.c", 7, "", 7, ("x",))]).excerpt

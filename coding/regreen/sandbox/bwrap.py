@@ -1,7 +1,8 @@
 """The argv that starts a program under bubblewrap. Looks at which places exist, and changes nothing.
 
 The machine is seen read-only; what is private is empty (/tmp, /run, /dev/shm, processes, network); secrets are
-covered; the project and the other writable places are bound over that, and git's own files read-only over those. All
+covered; the project and the other writable places are bound over that, and git's own files read-only over those. The
+folders between a project and git's files in it are bound onto themselves, since what is mounted cannot be moved. All
 of it is one list of places ordered by depth, so that the deeper always wins: a project below /tmp or in a home folder,
 secrets in a project that is a home folder, git's files in the project.
 
@@ -24,7 +25,7 @@ STATUS_FD, FILTER_FD = "{status-fd}", "{filter-fd}"  # the supervisor puts its d
 TRUE = "/bin/true"
 AS_ROOT = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"),
-    *("--cap-add", "CAP_CHOWN", "--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_FOWNER"),
+    *("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_FOWNER"),
 )
 _PRIVATE = (Path("/tmp"), Path("/run"), Path("/var/tmp"))
 _BELOW_DEV = (Path("/dev/shm"),)
@@ -48,7 +49,8 @@ def wrap(command: Command, confinement: Confinement) -> tuple[str, ...]:
 
 def _rights(confinement: Confinement) -> tuple[str, ...]:
     """Namespaces and capabilities: everything new and no right at all. Only where root works on somebody else's
-    project, the rights to its files, which are worth nothing inside a user namespace."""
+    project, the rights to its files, which are worth nothing inside a user namespace: to open them, and to set modes
+    and times as their owner could. Never to give files away: what a test makes is root's, as in root's own project."""
     network = ("--share-net",) if confinement.network else ()
     if not (confinement.isolation.namespaces == "root" and hiding.is_foreign(confinement.root)):
         return ("--unshare-all", *network, "--cap-drop", "ALL")
@@ -76,10 +78,13 @@ def _places(command: Command, confinement: Confinement) -> list[tuple[str, ...]]
     places += [(p, 0, ("--ro-bind", "/dev/null", str(p))) for p in files]
     places += [(p, 0, ("--ro-bind", str(p), str(p))) for p in _kernel_files() if hiding.exists(p)]
     writable = list(_writable(confinement))
-    for path in _back(hiding.needed(command) + _resolver(confinement), [*covered, *_BELOW_DEV], writable):
+    for path in hiding.back(hiding.needed(command) + hiding.resolver(confinement), [*covered, *_BELOW_DEV], writable):
         places.append((path, 1, ("--ro-bind", os.path.realpath(path), str(path))))
     for path in writable:
         places.append((path, 2, ("--bind", os.path.realpath(path), str(path))))
+    for path in hiding.pinned(confinement, covered):
+        if path not in writable:
+            places.append((path, 2, ("--bind", str(path), str(path))))
     for path in hiding.kept(confinement):
         places.append((path, 3, ("--ro-bind", str(path), str(path))))
     return [words for _, _, words in sorted(places, key=lambda p: (len(p[0].parts), p[1], p[2]))]
@@ -96,19 +101,6 @@ def _kernel_files() -> tuple[Path, ...]:
 def _most_bytes() -> int:
     """What may be written to one private place, which is memory."""
     return min(_PRIVATE_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
-
-
-def _back(paths: list[Path], covered: list[Path], writable: list[Path]) -> Iterator[Path]:
-    """Those of `paths` that would be out of sight, never a covered folder itself, nor one that is bound anyway."""
-    for path in dict.fromkeys(p for given in paths for p in (given, Path(os.path.realpath(given)))):
-        seen = not any(path.is_relative_to(c) and path != c for c in covered)
-        if not seen and hiding.exists(path) and not any(path.is_relative_to(w) for w in writable):
-            yield path
-
-
-def _resolver(confinement: Confinement) -> list[Path]:
-    """How names of hosts are found, which often is a link to a file below /run."""
-    return [Path(os.path.realpath("/etc/resolv.conf"))] if confinement.network else []
 
 
 def _writable(confinement: Confinement) -> Iterator[Path]:

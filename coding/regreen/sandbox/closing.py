@@ -17,15 +17,13 @@ if TYPE_CHECKING:
     from regreen.sandbox import landlock, namespaces, seccomp
 
     class Closing(TypedDict):
-        """What to close. `namespaces` is "", "root" or "user"; `masked` and `writable` are split by kind."""
+        """What to close. `namespaces` is "", "root" or "user"; `places` is for `namespaces.lay`."""
 
         namespaces: bytes
         network: bool
-        masked_folders: list[bytes]
-        masked_files: list[bytes]
+        places: list[tuple[bytes, bytes]]
         writable_folders: list[bytes]
         writable_files: list[bytes]
-        fixed: list[bytes]
         capabilities: int
         landlock: int
         filter: bytes
@@ -45,8 +43,7 @@ def close(closing: Closing) -> None:
     folders = closing["writable_folders"]
     if closing["namespaces"]:
         namespaces.enter(closing["namespaces"], network=closing["network"])
-        namespaces.fix(folders, closing["fixed"])
-        namespaces.mask(closing["masked_folders"], closing["masked_files"])
+        namespaces.lay(closing["places"])
         namespaces.private_shared_memory()
         folders = folders + namespaces.private_terminals()
     namespaces.drop_capabilities(closing["capabilities"])
@@ -82,8 +79,8 @@ def main() -> None:
         return
     kinds = (b"root", b"user") if os.geteuid() == 0 else (b"user",)
     plain: Closing = {
-        "namespaces": b"", "network": False, "masked_folders": [], "masked_files": [],
-        "writable_folders": [b"/dev/shm"], "writable_files": [b"/dev/null"], "fixed": [], "capabilities": 0,
+        "namespaces": b"", "network": False, "places": [],
+        "writable_folders": [b"/dev/shm"], "writable_files": [b"/dev/null"], "capabilities": 0,
         "landlock": abi,
         "filter": seccomp.program(os.uname().machine, (seccomp.AF_UNIX,)),
     }  # fmt: skip
@@ -93,7 +90,8 @@ def main() -> None:
         return
     without = ""
     for kind in kinds:
-        without = attempt({**plain, "namespaces": kind, "masked_folders": [b"/run"]})
+        places = [(namespaces.HIDDEN, b"/run"), (namespaces.WRITABLE, b"/dev/shm")]
+        without = attempt({**plain, "namespaces": kind, "places": places})
         if not without:
             print(f"{abi}|{kind.decode()}||")
             return

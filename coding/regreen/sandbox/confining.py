@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -75,31 +76,42 @@ def farewell(command: Command, argv: tuple[str, ...]) -> None:
 
 
 def _closing(command: Command, confinement: Confinement) -> dict[str, object]:
-    """What the child closes (`closing.Closing`). A place that holds something it needs cannot be covered."""
+    """What the child closes (`closing.Closing`)."""
     from regreen.sandbox import hiding, namespaces, seccomp
 
     level = confinement.isolation
     writable = [Path(os.path.realpath(p)) for p in (confinement.root, *confinement.writable)]
-    visible = [*writable, *hiding.needed(command)]
-    services = [Path(os.path.realpath(p)) for p in hiding.SERVICES if hiding.exists(p)]
-    covered = [p for p in (*services, *hiding.secrets(command, confinement)) if not _holds(p, visible)]
     families = _families(confinement)
     return {
         "namespaces": level.namespaces.encode(),
         "network": confinement.network,
-        "masked_folders": [os.fsencode(p) for p in covered if hiding.is_folder(p)],
-        "masked_files": [os.fsencode(p) for p in covered if not hiding.is_folder(p)],
+        "places": _places(command, confinement, writable) if level.namespaces else [],
         "writable_folders": [os.fsencode(p) for p in (*writable, Path("/dev/shm"))],
         "writable_files": [f"/dev/{name}".encode() for name in _DEVICES],
-        "fixed": [os.fsencode(p) for p in hiding.kept(confinement)],
         "capabilities": namespaces.FOREIGN_FILES if hiding.is_foreign(confinement.root) else 0,
         "landlock": level.landlock,
         "filter": seccomp.program(platform.machine(), families),
     }
 
 
-def _holds(place: Path, visible: list[Path]) -> bool:
-    return any(v.is_relative_to(place) for v in visible)
+def _places(command: Command, confinement: Confinement, writable: list[Path]) -> list[tuple[bytes, bytes]]:
+    """What is laid where, the shallower first, as `bwrap` does: at one place the later of the kinds wins."""
+    from regreen.sandbox import hiding, namespaces
+
+    services = [Path(os.path.realpath(p)) for p in hiding.SERVICES if hiding.exists(p)]
+    hidden = dict.fromkeys((*services, *hiding.secrets(command, confinement)))
+    covered = [p for p in hidden if hiding.is_folder(p) and p not in writable]
+    needed = hiding.back(hiding.needed(command) + hiding.resolver(confinement), covered, writable)
+    kinds: tuple[tuple[bytes, Iterable[Path]], ...] = (
+        (namespaces.HIDDEN, covered),
+        (namespaces.BLANK, (p for p in hidden if not hiding.is_folder(p))),
+        (namespaces.READABLE, needed),
+        (namespaces.WRITABLE, (*writable, *hiding.pinned(confinement, covered), Path("/dev/shm"))),
+        (namespaces.READABLE, hiding.kept(confinement)),
+    )
+    found = [(path, n, kind) for n, (kind, paths) in enumerate(kinds) for path in dict.fromkeys(paths)]
+    ordered = sorted(found, key=lambda p: (len(p[0].parts), p[1], p[0]))
+    return [(kind, os.fsencode(path)) for path, _, kind in ordered if hiding.exists(path)]
 
 
 def _families(confinement: Confinement) -> tuple[int, ...] | None:

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from regreen.sandbox.isolation import Confinement
 from regreen.sandbox.values import Command
 
+# below a home folder. Not what tools need to work at all, although it may hold a password: `.m2/settings.xml` (where
+# the local repository and the mirrors are; an empty one ends Maven), `.config/pip/pip.conf` and `NuGet.Config`
 SECRETS = (
     ".ssh", ".aws", ".gnupg", ".config/gh", ".netrc", ".docker", ".kube", ".config/gcloud", ".azure", ".npmrc",
-    ".pypirc", ".git-credentials", ".config/git/credentials",
+    ".pypirc", ".git-credentials", ".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml",
+    ".m2/settings-security.xml", ".gradle/gradle.properties", ".pgpass", ".my.cnf", ".vault-token", ".claude.json",
+    ".claude/.credentials.json", ".codex/auth.json", ".yarnrc.yml", ".config/hub", ".terraform.d/credentials.tfrc.json",
+    ".subversion/auth", ".gem/credentials", ".composer/auth.json", ".config/composer/auth.json", ".password-store",
+    ".local/share/keyrings", ".config/op", ".config/rclone", ".bash_history", ".zsh_history", ".python_history",
+    ".node_repl_history", ".psql_history", ".mysql_history", ".local/share/fish/fish_history",
+    ".colima", ".lima", ".rd", ".orbstack",  # where container engines listen
 )  # fmt: skip
 SERVICES = (Path("/run"), Path("/tmp/.X11-unix"), Path("/tmp/.ICE-unix"))  # where services of the machine listen
-_DAEMONS = ("/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",
+_SOCKETS = tuple(map(Path, (  # of services that take orders, where nothing private lies over their folder
+    "/var/run/docker.sock", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket",
+    "/var/lib/incus/unix.socket", "/var/lib/incus/unix.socket.user",
+)))  # fmt: skip
+_DAEMONS = (*map(str, _SOCKETS), "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",
             "/run/dbus/system_bus_socket", "/run/user/{uid}/bus", "/run/user/{uid}/systemd/private",
             "/run/user/{uid}/podman/podman.sock", "/run/user/{uid}/docker.sock")  # fmt: skip
 _POINTER_BYTES = 4096
+_MOST_TREES = 256
 _PROGRAM_FOLDERS = ("bin", "sbin", "Scripts")
 _MAX_LINKS = 16
 
 
 def secrets(command: Command, confinement: Confinement) -> list[Path]:
-    """The existing places that are hidden, links resolved: secrets of the user, and what the confinement names."""
+    """The existing places that are hidden, links resolved: secrets of the user, sockets of services of the machine,
+    and what the confinement names."""
     homes = dict.fromkeys(h for h in (command.env.get("HOME", ""), _home()) if h)
     named = [Path(h, s) for h in homes for s in SECRETS]
-    found = dict.fromkeys(Path(os.path.realpath(p)) for p in (*named, *confinement.hidden) if exists(p))
+    found = dict.fromkeys(Path(os.path.realpath(p)) for p in (*named, *_SOCKETS, *confinement.hidden) if exists(p))
     return [p for p in found if p != Path("/")]
 
 
@@ -51,12 +65,14 @@ def reachable_daemon() -> str:
 
 
 def repositories(folder: Path) -> tuple[Path, ...]:
-    """What holds a git repository together in `folder`: `.git`, and where that is a pointer, what it points to."""
-    top = folder / ".git"
-    found = [p for p in (top, *(folder / s / ".git" for s in _submodules(folder))) if exists(p)]
+    """What holds git repositories together in `folder`: `.git`, also of submodules and of work trees that lie there,
+    and where that is a pointer, what it points to."""
+    found = [p for p in (tree / ".git" for tree in _trees(folder)) if exists(p)]
     for pointer in list(found):
         if not is_folder(pointer):
             found += _pointed(pointer)
+    for repository in list(found):
+        found += (p for p in _linked(repository) if p.is_relative_to(folder) and exists(p))
     return tuple(dict.fromkeys(found))
 
 
@@ -66,6 +82,60 @@ def kept(confinement: Confinement) -> Iterator[Path]:
     for path in dict.fromkeys(Path(os.path.realpath(p)) for p in (*repositories(writable[0]), *confinement.readonly)):
         if exists(path) and any(path.is_relative_to(w) for w in writable):
             yield path
+
+
+def pinned(confinement: Confinement, covered: Collection[Path]) -> list[Path]:
+    """The folders between a writable place and what is kept in it. Who could move one of these could put another
+    thing in the place of what is kept; what is mounted cannot be moved. Not those in a place of `covered`."""
+    writable = [Path(os.path.realpath(p)) for p in (confinement.root, *confinement.writable)]
+    kept_places = list(kept(confinement))
+    found: dict[Path, None] = {}
+    for place in kept_places:
+        tops = [w for w in writable if place.is_relative_to(w)]
+        depth = max(len(w.parts) for w in tops)
+        for folder in place.parents:
+            if len(folder.parts) <= depth:
+                break
+            hidden = any(folder.is_relative_to(c) and len(c.parts) > depth for c in covered)
+            if not hidden and not any(folder.is_relative_to(k) for k in kept_places):
+                found[folder] = None
+    return list(found)
+
+
+def back(paths: list[Path], covered: list[Path], writable: list[Path]) -> Iterator[Path]:
+    """Those of `paths` that would be out of sight, never a covered folder itself, nor one that is bound anyway."""
+    for path in dict.fromkeys(p for given in paths for p in (given, Path(os.path.realpath(given)))):
+        seen = not any(path.is_relative_to(c) and path != c for c in covered)
+        if not seen and exists(path) and not any(path.is_relative_to(w) for w in writable):
+            yield path
+
+
+def resolver(confinement: Confinement) -> list[Path]:
+    """How names of hosts are found, which often is a link to a file below /run."""
+    return [Path(os.path.realpath("/etc/resolv.conf"))] if confinement.network else []
+
+
+def _trees(folder: Path) -> list[Path]:
+    """The folder, and the submodules in it, also theirs."""
+    found = [folder]
+    for tree in found:  # which grows
+        inner = (Path(os.path.normpath(tree / s)) for s in _submodules(tree))
+        found += [p for p in dict.fromkeys(inner) if p.is_relative_to(folder) and p not in found]
+        if len(found) > _MOST_TREES:
+            break
+    return found[:_MOST_TREES]
+
+
+def _linked(repository: Path) -> Iterator[Path]:
+    """The `.git` of the further work trees of a repository."""
+    try:
+        names = sorted(os.listdir(repository / "worktrees"))[:_MOST_TREES]  # noqa: PTH208 (names only)
+    except OSError:
+        return
+    for name in names:
+        line = _first_line(repository / "worktrees" / name / "gitdir")
+        if line:
+            yield Path(os.path.normpath(repository / "worktrees" / name / line))
 
 
 def _pointed(pointer: Path) -> Iterator[Path]:
@@ -88,7 +158,7 @@ def _submodules(folder: Path) -> list[str]:
 
 
 def _first_line(path: Path) -> str:
-    return (_read(path, _POINTER_BYTES).splitlines() or [""])[0].strip()
+    return (_read(path, _POINTER_BYTES).splitlines() or [""])[0].strip().replace("\0", "")
 
 
 def _read(path: Path, limit: int) -> str:

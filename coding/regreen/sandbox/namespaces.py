@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
-
-TYPE_CHECKING = False  # `typing` is slow to import
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _NEWNS, _NEWIPC, _NEWUSER, _NEWNET = 0x20000, 0x08000000, 0x10000000, 0x40000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_SLAVE = 1, 2, 4, 4096, 16384, 1 << 19
@@ -24,6 +21,7 @@ _LAST_CAPABILITY = 63
 FOREIGN_FILES = 1 << 1  # CAP_DAC_OVERRIDE
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same on every architecture
 _HERE, _RECURSIVE, _BY_FD = -100, 0x8000, 4
+HIDDEN, BLANK, READABLE, WRITABLE = b"hidden", b"blank", b"readable", b"writable"
 
 
 def enter(kind: bytes, *, network: bool) -> None:
@@ -44,30 +42,46 @@ def enter(kind: bytes, *, network: bool) -> None:
         _loopback_up(libc)
 
 
-def mask(folders: Iterable[bytes], files: Iterable[bytes]) -> None:
-    """Lay an empty folder over each of `folders`, and nothing readable over each of `files`."""
-    for folder in folders:
-        _mount(b"tmpfs", folder, b"tmpfs", _MS_NOSUID | _MS_NODEV | _MS_RDONLY, b"size=4k,mode=755")
-    for file in files:
-        _mount(b"/dev/null", file, b"", _MS_BIND)
+def lay(places: list[tuple[bytes, bytes]]) -> None:
+    """Make everything that is mounted read-only, and lay over it, in order, what `places` say: kind and path.
 
-
-def fix(writable: Iterable[bytes], fixed: Iterable[bytes]) -> None:
-    """Make everything that is mounted read-only but for `writable`, and `fixed` in those read-only again.
-
-    The writable folders are taken aside before and laid over the same places afterwards, as they were.
+    HIDDEN folders become empty, BLANK files unreadable; READABLE and WRITABLE places come back where such a folder
+    would hide them, and what is mounted at its own place cannot be moved. These are taken aside before, as they are.
     """
     libc = _libc()
-    aside = [(p, _take_aside(libc, p)) for p in writable if os.path.isdir(p)]  # noqa: PTH112
-    _set_read_only(libc, b"/")
-    for folder, fd in aside:
-        target = ctypes.c_char_p(folder)
-        _checked(libc.syscall(*_longs(_MOVE_MOUNT, fd), ctypes.c_char_p(b""), *_longs(_HERE), target, *_longs(_BY_FD)))
-        os.close(fd)
-    for path in fixed:
-        _mount(path, path, b"", _MS_BIND | _MS_REC)
-        _set_read_only(libc, path)
-    os.chdir(os.getcwdb())  # noqa: PTH109 (what we stand in is what lay there before; the path leads to the new)
+    here = os.getcwdb()  # noqa: PTH109 (`pathlib` is slow to import)
+    aside = [(k, p, _take_aside(libc, p) if k in (READABLE, WRITABLE) else -1) for k, p in places]
+    _set_read_only(libc, b"/", _RECURSIVE)
+    emptied: list[bytes] = []
+    for number, (kind, path, fd) in enumerate(aside):
+        if kind == HIDDEN:
+            _mount(b"tmpfs", path, b"tmpfs", _MS_NOSUID | _MS_NODEV, b"size=64k,mode=755")
+            emptied.append(path)
+            _make_room(path, aside[number + 1 :])
+        elif kind == BLANK:
+            _mount(b"/dev/null", path, b"", _MS_BIND)
+        else:
+            target = ctypes.c_char_p(path)
+            moved = (*_longs(_MOVE_MOUNT, fd), ctypes.c_char_p(b""), *_longs(_HERE), target, *_longs(_BY_FD))
+            _checked(libc.syscall(*moved))
+            os.close(fd)
+            if kind == READABLE:
+                _set_read_only(libc, path, _RECURSIVE)
+    for path in emptied:
+        _set_read_only(libc, path, 0)
+    os.chdir(here)  # what we stand in is what lay there before; the path leads to the new
+
+
+def _make_room(emptied: bytes, later: list[tuple[bytes, bytes, int]]) -> None:
+    """Make something in an emptied folder for each of the later places to be laid over."""
+    for kind, path, fd in later:
+        if not path.startswith(emptied + b"/"):
+            continue
+        if kind == HIDDEN or (fd >= 0 and stat.S_ISDIR(os.fstat(fd).st_mode)):
+            os.makedirs(path, exist_ok=True)  # noqa: PTH103
+            continue
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _take_aside(libc: ctypes.CDLL, folder: bytes) -> int:
@@ -75,9 +89,10 @@ def _take_aside(libc: ctypes.CDLL, folder: bytes) -> int:
     return _checked(libc.syscall(*_longs(_OPEN_TREE, _HERE), ctypes.c_char_p(folder), *_longs(clone)))
 
 
-def _set_read_only(libc: ctypes.CDLL, path: bytes) -> None:
+def _set_read_only(libc: ctypes.CDLL, path: bytes, how: int) -> None:
+    """The mount at the path, or with `how` `_RECURSIVE` also all below it."""
     attributes = struct.pack("=QQQQ", _MS_RDONLY, 0, 0, 0)
-    rest = (*_longs(_RECURSIVE), ctypes.c_char_p(attributes), *_longs(len(attributes)))
+    rest = (*_longs(how), ctypes.c_char_p(attributes), *_longs(len(attributes)))
     _checked(libc.syscall(*_longs(_MOUNT_SETATTR, _HERE), ctypes.c_char_p(path), *rest))
 
 

@@ -61,6 +61,7 @@ _BASE = """\
   (global-name "com.apple.system.opendirectoryd.membership"))
 (allow file-map-executable)
 (allow file-read*)"""
+_SET_ID = "(deny file-write-setugid)"  # last of all: a file with such a mode gives its rights away for good
 _DEVICES = '(allow file-write-data (regex "^/dev/(null|zero|dtracehelper|ptmx|tty[^/]*|fd/[0-9]+)$"))'
 _LOOPBACK = """\
 (allow network-bind (local ip "localhost:*"))
@@ -92,6 +93,7 @@ def profile(confinement: Confinement, secrets: Iterable[Path] = ()) -> str:
         *([_rule("allow", "file-write*", map(_subpath, inside))] if inside else []),
         *([_rule("deny", "file-write*", map(_subpath, readonly))] if readonly else []),
         _rule("deny", "file-write-unlink", (f"(literal {literal(p)})" for p in _pinned([*everywhere, *readonly]))),
+        _SET_ID,
         _NETWORK if confinement.network else _loopback(everywhere),
     ]
     return "\n".join(parts) + "\n"
@@ -112,7 +114,7 @@ def probe(settings: Settings) -> str:
         return "only macOS has it"
     if not os.access(SANDBOX_EXEC, os.X_OK):
         return f"{SANDBOX_EXEC} is missing"
-    argv = [SANDBOX_EXEC, "-p", _BASE, "--", "/usr/bin/true"]
+    argv = [SANDBOX_EXEC, "-p", f"{_BASE}\n{_SET_ID}", "--", "/usr/bin/true"]
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_S, env={}, check=False)
     except (OSError, subprocess.TimeoutExpired) as e:

@@ -1,9 +1,11 @@
 """A filter of system calls, written as classic BPF by hand: what no test needs and what leads out of the sandbox.
 
 Refused: new namespaces and mounts, io_uring (its requests pass no filter), key rings, kernel modules, pushing
-characters into a terminal, a signal to everybody, and sockets of families that the level does not offer. The numbers
-differ by machine: there are tables for x86_64 and aarch64, and no filter elsewhere. No import of regreen: the
-supervisor's child uses it.
+characters into a terminal, a signal to everybody, sockets of families that the level does not offer, and set-user-id
+or set-group-id modes: a file that has one stays when the sandbox is gone, and gives whoever starts it our rights.
+Where a mode is behind a pointer (`openat2`) the call is answered as missing, and libraries take the older one.
+The numbers differ by machine: there are tables for x86_64 and aarch64, and no filter elsewhere. No import of regreen:
+the supervisor's child uses it.
 """
 
 from __future__ import annotations
@@ -36,9 +38,18 @@ _CALLS = {
     "ioperm": (173, -1),
 }  # fmt: skip
 _ABSENT = {"io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
-           "clone3": (435, 435)}  # answered "no such call", so that libraries take the older way # fmt: skip
+           "clone3": (435, 435), "openat2": (437, 437)}  # "no such call": libraries take the older way # fmt: skip
 _UNSHARE, _CLONE, _IOCTL, _SOCKET, _SOCKETPAIR = (272, 97), (56, 220), (16, 29), (41, 198), (53, 199)
 _KILL, _EVERYBODY = (62, 129), 0xFFFFFFFF
+# name: (x86_64, aarch64, which argument is the mode, which one says whether it counts; -1: it always does). Not those
+# that make folders: the kernel itself drops these bits there, and tools that copy a folder with them hand them on.
+_MODES = {
+    "open": (2, -1, 2, 1), "openat": (257, 56, 3, 2), "creat": (85, -1, 1, -1), "chmod": (90, -1, 1, -1),
+    "fchmod": (91, 52, 1, -1), "fchmodat": (268, 53, 2, -1), "fchmodat2": (452, 452, 2, -1),
+    "mknod": (133, -1, 1, -1), "mknodat": (259, 33, 2, -1),
+}  # fmt: skip
+_SET_ID = 0o6000
+_CREATES = 0x400040  # O_CREAT or O_TMPFILE: elsewhere nothing has set the mode, and the kernel does not look at it
 
 
 def program(machine: str, families: tuple[int, ...] | None) -> bytes:
@@ -64,6 +75,9 @@ def program(machine: str, families: tuple[int, ...] | None) -> bytes:
     code.argument(_CLONE[column], 0, ((_ANY_BIT, _NEW_NAMESPACES & ~0x80),), _EPERM)  # 0x80 is no flag of clone
     code.argument(_IOCTL[column], 1, ((_EQUAL, _TIOCSTI), (_EQUAL, _TIOCLINUX)), _EPERM)
     code.argument(_KILL[column], 0, ((_EQUAL, _EVERYBODY),), _EPERM)
+    for *numbers, mode, flags in _MODES.values():
+        if numbers[column] >= 0:
+            code.mode(numbers[column], mode, flags)
     if families is not None:
         common = AF_INET in families
         code.only(_SOCKET[column], families, _EAFNOSUPPORT if common else _EPERM)
@@ -95,6 +109,16 @@ class _Assembler:
         self.add(_LOAD, _ARGUMENTS + 8 * index)
         for test, value in tests:
             self.when(test, value, answer)
+        self.add(_RETURN, _ALLOW)
+
+    def mode(self, call: int, index: int, flags: int) -> None:
+        """Refuse `call` where an argument is a set-id mode, and the argument `flags`, if there is one, creates."""
+        self.add(_EQUAL, call, 0, 4 if flags < 0 else 6)
+        if flags >= 0:
+            self.add(_LOAD, _ARGUMENTS + 8 * flags)
+            self.add(_ANY_BIT, _CREATES, 0, 3)
+        self.add(_LOAD, _ARGUMENTS + 8 * index)
+        self.when(_ANY_BIT, _SET_ID, _EPERM)
         self.add(_RETURN, _ALLOW)
 
     def only(self, call: int, allowed: tuple[int, ...], answer: int) -> None:

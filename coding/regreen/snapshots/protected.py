@@ -17,7 +17,7 @@ import secrets
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -79,20 +79,20 @@ class Guard:
         seen = {posixpath.normpath(p) for p in written if p and "\0" not in p}
         found: list[Tampered] = []
         for area, before in self.looks:
-            differences = list(_differences(area, before, look_at(self.workspace, area, before.found)))
+            differences = list(_differences(before, look_at(self.workspace, area, before.found)))
             if area.base is None:
                 found += _Restorer(self.workspace, archive, seen).restore(differences)
             else:  # what is told of the tests' writing ends at the root
                 found += (Tampered(area.shown(d.path), d.what, False, why=_NO_EVIDENCE) for d in differences)
-        return tuple(sorted(_joined(found), key=lambda t: t.path))
+        return tuple(sorted(map(_warned, _joined(found)), key=lambda t: t.path))
 
 
-def _differences(area: Area, before: Look, now: Look) -> Iterator[_Difference]:
+def _differences(before: Look, now: Look) -> Iterator[_Difference]:
     for path in sorted({*before.found, *now.found}):
         old, new = before.found.get(path), now.found.get(path)
         if old is None and (before.cut or new is None):
             continue  # it may have been there already, and only not been watched
-        repository = area.base is None and is_version_control(path.rpartition("/")[2])
+        repository = is_version_control(path.rpartition("/")[2])
         if not _is_same(old, new, by_inode=repository):
             yield _Difference(path, old, new)
 
@@ -107,6 +107,14 @@ def _is_same(old: Seen | None, new: Seen | None, *, by_inode: bool) -> bool:
     if old.info.kind in ("directory", "other"):
         return not by_inode or old.info.ino == new.info.ino
     return old.data is not None and (old.data, old.info.mode) == (new.data, new.info.mode)
+
+
+def _warned(found: Tampered) -> Tampered:
+    """With a word on what is dangerous: git starts programs that the repository names which it finds."""
+    folder, _, name = found.path.rpartition("/")
+    if found.restored or found.what == "deleted" or not is_version_control(name):
+        return found
+    return replace(found, why=f"{found.why}: check `{name}` of {folder or 'the project'} before you use git there")
 
 
 def _joined(found: list[Tampered]) -> Iterator[Tampered]:

@@ -1,18 +1,21 @@
 """Which names are watched around a test run, and what stands under them. Looks only, follows no link, is bounded.
 
 Watched are git's configuration, hooks, `info` and pointers (also of worktrees, submodules and repositories below), and
-what `is_protected` names near the root: settings of editors and agents, workflows, start-up files of shells.
+what `is_protected` names near the root: settings of editors and agents, workflows, start-up files of shells. Also hooks
+that lie in the work tree, where git or a tool takes them from there, and files that such tools run commands from.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from regreen.git import common_dir, find_top
+from regreen.sandbox.hiding import repositories
+from regreen.snapshots.hooks import hook_folders
 from regreen.workspace import Stat, Workspace, is_protected, is_version_control
 from regreen.workspace.beneath import Folder, Root
 from regreen.workspace.looking import LINK_MARK, kind_of, look
@@ -27,6 +30,11 @@ _GIT_FILES = ("config", "config.worktree", "commondir", "gitdir", "objects/info/
 _GIT_TREES = ("hooks", "info")
 _LINKED_FILES = ("config.worktree", "commondir", "gitdir")
 _DEPENDENCIES = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__", "target"})
+_STARTERS = frozenset({
+    ".husky", ".githooks", ".pre-commit-config.yaml", ".mise", ".mise.toml", ".mise.local.toml", "mise.toml",
+    "mise.local.toml", "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook-local.yml", ".lefthook.yml",
+    ".lefthook.yaml", ".lefthook-local.yml", ".overcommit.yml", ".simple-git-hooks.json", ".simple-git-hooks.cjs",
+})  # fmt: skip
 _SKIPPED = frozenset({".claude/worktrees"})
 
 
@@ -44,11 +52,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A folder under which names are watched. `base` None is the project itself; `git_dirs` are below the area."""
+    """A folder under which names are watched. `base` None is the project itself; `git_dirs`, `names` and `trees`,
+    folders with all that is in them, are below the area."""
 
     base: Path | None
     git_dirs: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()
 
     def shown(self, inner: str) -> str:
         """The path as it is told: relative to the root, or absolute where it is not in the project."""
@@ -65,16 +75,25 @@ class Look:
 
 def areas_of(workspace: Workspace) -> tuple[Area, ...]:
     """The project, and the repositories that it belongs to where these lie elsewhere."""
-    top = find_top(workspace.root)
-    inside: list[str] = []
-    outside: dict[Path, Area] = {}
-    for git_dir in _git_dirs(top) if top is not None else ():
-        if git_dir.is_relative_to(workspace.root):
-            inside.append(git_dir.relative_to(workspace.root).as_posix())
-        else:
-            outside[git_dir] = Area(git_dir, ("",))
-    above = [Area(top, (), (".git",))] if top is not None and top != workspace.root else []
-    return (Area(None, tuple(inside)), *above, *outside.values())
+    root = workspace.root
+    top = find_top(root)
+    git_dirs = _git_dirs(top) if top is not None else []
+    hooks = hook_folders(top, git_dirs) if top is not None else []
+    known = repositories(root)
+    for tree in (p.parent for p in known if p.name == ".git" and p.parent != top):
+        hooks += hook_folders(tree, _git_dirs(tree))
+    inside = [*git_dirs, *(p for p in known if p.is_dir())]
+    project = Area(None, _inner(inside, root), _inner(known, root), _inner(hooks, root))
+    outside = [Area(git_dir, ("",)) for git_dir in git_dirs if not git_dir.is_relative_to(root)]
+    if top is None or top == root:
+        return (project, *outside)
+    return (project, Area(top, (), (".git",), _inner([h for h in hooks if not h.is_relative_to(root)], top)), *outside)
+
+
+def _inner(paths: Iterable[Path], folder: Path) -> tuple[str, ...]:
+    """Those below the folder, relative to it, each once."""
+    below_it = (p.relative_to(folder).as_posix() for p in paths if p != folder and p.is_relative_to(folder))
+    return tuple(dict.fromkeys(below_it))
 
 
 def _git_dirs(top: Path) -> list[Path]:
@@ -116,6 +135,9 @@ class _Looker:
             self._one(name)
         for git_dir in self._area.git_dirs:
             self._repository(git_dir)
+        for folder in self._area.trees:
+            self._one(folder)
+            self._tree(folder, _TREE_DEPTH)
         for path in self._before.keys() - self._result.found.keys():
             self._one(path)
         return self._result
@@ -132,7 +154,7 @@ class _Looker:
                 return
             for name, is_folder in self._entries(path):
                 inner = f"{path}/{name}" if path else name
-                if _may_be_protected(name, path) and is_protected(inner):
+                if name.casefold() in _STARTERS or (_may_be_protected(name, path) and is_protected(inner)):
                     self._protected(inner, is_folder)
                 elif is_folder and depth + 1 < _DEPTH and name not in _DEPENDENCIES:
                     waiting.append((inner, depth + 1))

@@ -90,7 +90,8 @@ class Heard:
     ended. `missing` is a diagnosis that makes the status `environment`. `unmatched` are entries of the selection that
     named no test. `refused` is what the runner said where it did not accept its arguments or settings. `crash` says
     how a process of the runner's ended without its results, where that is not the runner itself. `exit_may_lie`: the
-    exit status also stands for tests that are not in this report.
+    exit status also stands for tests that are not in this report. `nothing` says why an exit status of 0 is no sign
+    that a test passed.
     """
 
     cases: tuple[Case, ...] = ()
@@ -103,6 +104,7 @@ class Heard:
     notes: tuple[str, ...] = ()
     crash: str = ""
     exit_may_lie: bool = False
+    nothing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,8 @@ def _red(f: Facts) -> Verdict | None:
 
 
 def _nothing(f: Facts) -> Verdict | None:
+    if f.heard.nothing and not f.completed.returncode:
+        return Verdict(SuiteStatus.NO_TESTS, f.heard.nothing)
     if f.heard.unmatched:
         return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {names(f.heard.unmatched)}")
     if f.heard.cases and any(c.outcome not in ("skipped",) for c in f.heard.cases):

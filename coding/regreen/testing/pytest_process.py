@@ -25,6 +25,7 @@ from regreen.sandbox import (
     confined,
     run,
 )
+from regreen.testing.caching import project_cache
 from regreen.testing.channel import Record
 from regreen.testing.interpreter import Interpreter
 from regreen.testing.lasting import GRACE_S, LASTED
@@ -135,9 +136,7 @@ class TimeLimits:
 def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
     limits = request.settings.limits
     own = private_arguments(request, folder) if launch.inside == PYTEST_INSIDE else ()
-    lasting = (request.store_folder / "pytest-cache", request.settings.cache_dir / "bytecode")
-    for place in lasting:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lasting = lasting_folders(request)
     return Command(
         argv=(launch.interpreter.path, str(_LAUNCH), launch.inside, CHANNEL, *own, *launch.arguments),
         cwd=request.folder,
@@ -150,6 +149,13 @@ def _command(launch: Launch, request: SuiteRequest, folder: Path) -> Command:
         scrap=folder,
         confinement=confined(request.settings, request.workspace.root, (folder, *lasting)),
     )
+
+
+def lasting_folders(request: SuiteRequest) -> tuple[Path, Path]:
+    """What stays from run to run of a project, made: pytest's cache, and the bytecode of installed packages."""
+    cache = request.store_folder / "pytest-cache"
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return cache, project_cache(request.settings.cache_dir, "bytecode", request.workspace.root)
 
 
 def private_arguments(request: SuiteRequest, folder: Path) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ def job_line(nonce: str, launch: Launch, request: SuiteRequest, folder: Path, **
         "nonce": nonce,
         "root": str(request.workspace.root),
         "pyc": str(folder / "pyc"),
-        "warm": str(request.settings.cache_dir / "bytecode"),
+        "warm": str(lasting_folders(request)[1]),
         "dump": str(folder / DUMP),
         "only": launch.only,
         "skip": launch.skip,

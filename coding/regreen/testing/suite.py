@@ -97,11 +97,11 @@ def _project(request: SuiteRequest, runner: str) -> Project | NoProject:
         raise UsageError("invalid_arguments", f"runner {runner!r} is not known", f"known: {', '.join(NAMES)}")
     if request.argv:
         return _of_command(request, runner)
-    if not (runner or request.selection or request.last_failed) and custom.custom_tests(
-        request.settings, request.workspace.root
-    ):
+    own = None if runner else custom.custom_tests(request.settings, request.workspace.root)
+    if own and not (request.selection or request.last_failed):
         return Project("", BY_NAME["custom"], "configured by the user for this repository")
-    return find_project(request.workspace, ROWS, request.selection or request.last_failed, runner=runner)
+    found = find_project(request.workspace, ROWS, request.selection or request.last_failed, runner=runner)
+    return NoProject(custom.no_selection(own)) if own and isinstance(found, NoProject) else found
 
 
 def _of_command(request: SuiteRequest, runner: str) -> Project:
@@ -247,6 +247,7 @@ def _inward(entry: str, folder: str, workspace: Workspace) -> str:
     path = PurePosixPath(entry)
     if path.is_absolute() and path.is_relative_to(workspace.root):
         entry = path.relative_to(workspace.root).as_posix()
+    entry = entry.removeprefix("./")
     if entry.rstrip("/") == folder:
         return "."
     return entry.removeprefix(f"{folder}/")

@@ -8,11 +8,15 @@ const COVERAGE_GRACE_S = 60; // coverage is written after the results are told
 const OUTCOMES = { passed: 'passed', failed: 'failed', pending: 'skipped', skipped: 'skipped', todo: 'skipped',
   disabled: 'skipped' };
 const FRAME = /^\s+at .*:\d+:\d+\)?$/m;
+const CAUSE = /^\s*\[(?:cause|errors)\]: (.*)$/gm; // how it appends them to the trace
 const HEAD = /^(?:thrown: )?([\w$]*(?:Error|Exception|Failure))(?: \[[^\]]*\])?:? ?/;
 
 // What Jest says of a failure is one text: the error as V8 shows it, or a message followed by a trace.
 function failure(text, detail) {
-  const whole = String(text ?? '');
+  const full = String(text ?? '');
+  const appended = full.search(CAUSE);
+  const whole = appended < 0 ? full : full.slice(0, appended);
+  const lines = [...full.matchAll(CAUSE)].slice(0, 5).map((found) => `cause: ${found[1].slice(0, 500)}`);
   const start = whole.search(FRAME);
   const said = (start < 0 ? whole : whole.slice(0, start)).trim();
   const inner = detail?.name ? detail : detail?.error;
@@ -21,7 +25,7 @@ function failure(text, detail) {
   const kind = asserted ? 'AssertionError' : (match?.[1] ?? inner?.name ?? 'Error'); // jest's own is a plain Error
   return {
     kind: plain(String(kind)),
-    message: withCauses(plain(cut(match ? said.slice(match[0].length) : said)), inner),
+    message: withCauses([plain(cut(match ? said.slice(match[0].length) : said)), ...lines.map(plain)].join('\n'), inner),
     stack: plain(cut(start < 0 ? '' : whole.slice(start))),
   };
 }

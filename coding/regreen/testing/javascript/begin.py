@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regreen.testing.heard import Absent, Asked, Plan
-from regreen.testing.javascript.chosen import Chosen, absent_paths, choose, options_of, without
+from regreen.testing.javascript.chosen import Chosen, absent_paths, choose, lifted, options_of, without
 from regreen.testing.javascript.scripts import Script
 from regreen.testing.javascript.tools import Node, Package, find_node, find_package, lay_out, made_for
 
@@ -26,6 +26,7 @@ class Begun:
     rest: tuple[str, ...]
     chosen: Chosen
     laid: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
 
     def plan(
         self, argv: Sequence[str], environment: Mapping[str, str] | None = None, writable: tuple[Path, ...] = ()
@@ -37,7 +38,7 @@ class Begun:
             {**self.environment, "REGREEN_CHANNEL": "{channel}", **(environment or {})},
             live=True,
             writable=writable,
-            notes=made_for(self.package, self.name, self.node),
+            notes=(*made_for(self.package, self.name, self.node), *self.notes),
             data=self.chosen,
         )
 
@@ -56,7 +57,8 @@ def begin(
     chosen = choose(asked.look, asked.request.selection, asked.request.last_failed)
     if chosen.missing:
         return absent_paths(chosen)
-    options, rest = options_of(script.arguments, valued)
+    words, limits = lifted(script.arguments, asked.arguments)
+    options, rest = options_of(words, valued)
     return Begun(
         name=package,
         node=node,
@@ -67,4 +69,5 @@ def begin(
         rest=tuple(rest),
         chosen=chosen,
         laid=tuple(lay_out(asked, files)),
+        notes=(f"left out of the script, since they keep tests from running: {' '.join(limits)}",) if limits else (),
     )

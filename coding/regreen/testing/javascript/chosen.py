@@ -70,18 +70,23 @@ class Chosen:
 
     def keeps(self, test: str) -> bool:
         """Whether a test was meant."""
-        if self.everything:
-            return True
-        file = file_of(test, self.files)
-        if file or any(f == "." or test.startswith(f"{f}/") for f in self.folders):
-            return True
-        if any(self._covers(entry, test) for entry in self.tests):
-            return True
-        return any(test.endswith(f"{SEPARATOR}{title}") for title in self.titles)
+        return bool(self.kept((test,)))
 
-    def _covers(self, entry: tuple[str, str], test: str) -> bool:
-        name = SEPARATOR.join(entry)
-        return test == name or (entry in self.blocks and test.startswith(f"{name}{SEPARATOR}"))
+    def kept(self, tests: Collection[str]) -> frozenset[str]:
+        """Those of the tests that were meant."""
+        if self.everything:
+            return frozenset(tests)
+        exact = {SEPARATOR.join(entry) for entry in self.tests}
+        ends = tuple(f"{SEPARATOR}{title}" for title in self.titles)
+        starts = (
+            *(f"{f}/" for f in self.folders if f != "."),
+            *(f"{SEPARATOR.join(b)}{SEPARATOR}" for b in self.blocks),
+            *(f"{f}{SEPARATOR}" for f in self.files),
+        )
+        exact.update(self.files)
+        if "." in self.folders:
+            return frozenset(tests)
+        return frozenset(t for t in tests if t in exact or t.startswith(starts) or t.endswith(ends))
 
     def settled(self, seen: Collection[str]) -> Chosen:
         """The selection once it is known which tests there are."""
@@ -97,12 +102,16 @@ class Chosen:
         ids = set(seen)
         broken = {s for s in seen if SEPARATOR not in s}  # files that could not be loaded
         lost = [e for e in self.tests if SEPARATOR.join(e) not in ids and e[0] not in broken]
-        none += [SEPARATOR.join(e) for e in lost if not any(self._covers(e, s) for s in (ids if e in self.blocks else ()))]
+        none += [SEPARATOR.join(e) for e in lost if e not in self.blocks or not _any_below(SEPARATOR.join(e), ids)]
         for title in self.titles:
             fitting = [s for s in ids if s.endswith(f"{SEPARATOR}{title}")]
             if len(fitting) != 1:
                 none.append(f"{title} (it stands for {_some(fitting)})" if fitting else title)
         return tuple(none)
+
+
+def _any_below(block: str, ids: Collection[str]) -> bool:
+    return any(i.startswith(f"{block}{SEPARATOR}") for i in ids)
 
 
 def _some(ids: Sequence[str]) -> str:
@@ -226,6 +235,24 @@ def without(options: Sequence[str], dropped: Mapping[str, bool]) -> list[str]:
     return kept
 
 
+def lifted(script: Sequence[str], asked: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words of a script as (kept, left out): without those that make a part of all tests run, as of what changed,
+    or one shard of several. What the caller `asked` for is kept."""
+    kept: list[str] = []
+    dropped: list[str] = []
+    words = list(script)
+    while words:
+        word = words.pop(0)
+        name, equals, _ = word.partition("=")
+        if name not in _LIMITS or word in asked:
+            kept.append(word)
+            continue
+        dropped.append(word)
+        if _LIMITS[name] and not equals and words and not words[0].startswith("-"):
+            dropped.append(words.pop(0))
+    return kept, dropped
+
+
 def expanded(look: Look, words: Sequence[str]) -> tuple[str, ...]:
     """Words of a command with patterns (`test/**/*.js`) as the files that they fit, as a shell or a runner has it."""
     found: dict[str, None] = {}
@@ -242,6 +269,10 @@ def _pattern(word: str) -> re.Pattern[str]:
     return re.compile("".join(parts)) if depth else re.compile(re.escape(word))
 
 
+_LIMITS = {  # name -> whether a value may stand behind it
+    "--changed": True, "--shard": True, "--test-shard": True, "--onlyChanged": False, "-o": False,
+    "--lastCommit": False, "--changedSince": True, "--changedFilesWithAncestor": False, "--onlyFailures": False,
+}  # fmt: skip
 _GLOB = re.compile(r"[*?{]")
 _PARTS = re.compile(r"(\*\*/|\*\*|\*|\?|\{|\}|,)")
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}

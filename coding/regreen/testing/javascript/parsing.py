@@ -1,4 +1,4 @@
-"""Files that cannot be parsed: the error itself and its place, taken out of what compilers and runners put around it."""
+"""Files that cannot be parsed: the error itself and its place, taken out of what compilers and runners say."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 _MAX_CHARS = 20_000
-_BABEL = re.compile(r"^[ \t]*(?P<kind>\w*Error): (?P<path>/[^\n]+?): (?P<said>[^\n]+) \((?P<line>\d+):\d+\)", re.MULTILINE)
+_BABEL = re.compile(
+    r"^[ \t]{0,20}(?P<kind>\w{0,40}Error): (?P<path>/[^\n]{1,500}?): (?P<said>[^\n]{1,500} \((?P<line>\d+):\d+\))",
+    re.MULTILINE,
+)
 _NODE = re.compile(
-    r"^[ \t]*(?:file://)?(?P<path>/[^\n]+):(?P<line>\d+)\n[^\n]*\n[ \t]*\^+[ \t]*\n\s*(?P<kind>\w*Error)"
-    r"(?: \[\w+\])?: (?P<said>[^\n]+)",
+    r"^[ \t]{0,20}(?:Exception during run: )?(?:file://)?(?P<path>/[^\n]{1,500}):(?P<line>\d+)\n[^\n]*\n[ \t]*\^+[ \t]*"
+    r"\n\s{0,20}(?P<kind>\w{0,40}Error)(?: \[\w+\])?: (?P<said>[^\n]+)",
     re.MULTILINE,
 )
 _BUNDLERS = (
-    re.compile(r"╭─\[ ?(?P<path>[^\n]+?):(?P<line>\d+):\d+ ?\]"),  # oxc and rolldown
-    re.compile(r"^[ \t]*(?P<path>[^\n:]+):(?P<line>\d+):\d+: ERROR: ", re.MULTILINE),  # esbuild
-    re.compile(r"^[ \t]*(?:At file|File): (?P<path>[^\n:]+):(?P<line>\d+):\d+", re.MULTILINE),  # rollup
+    re.compile(r"╭─\[ ?(?P<path>[^\n]{1,500}?):(?P<line>\d+):\d+ ?\]"),  # oxc and rolldown
+    re.compile(r"^[ \t]{0,20}(?P<path>[^\s:][^\n:]{0,500}):(?P<line>\d+):\d+: ERROR: ", re.MULTILINE),  # esbuild
+    re.compile(r"^[ \t]{0,20}(?:At file|File): (?P<path>[^\n:]{1,500}):(?P<line>\d+):\d+", re.MULTILINE),  # rollup
 )
 
 

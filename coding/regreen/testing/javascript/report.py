@@ -14,15 +14,15 @@ from regreen.model import CaseOutcome
 from regreen.testing.channel import Frame, RawFailure
 from regreen.testing.heard import Asked, Case, Ended, Heard
 from regreen.testing.javascript import parsing, stack
-from regreen.testing.javascript.chosen import SEPARATOR, Chosen
+from regreen.testing.javascript.chosen import Chosen
 from regreen.testing.javascript.packages import absent_packages
+from regreen.testing.javascript.titles import SEPARATOR
 from regreen.testing.logs import tail
 from regreen.testing.sources import relative_to
 from regreen.testing.verdict import ending, names
 
 _OUTCOMES = frozenset(("passed", "failed", "error", "skipped", "xfailed", "xpassed"))
 _MAX_BLAMED = 3
-
 
 
 @dataclass
@@ -101,7 +101,10 @@ class Told:
         raw = self.failure(test, m)
         said = m.get("fail")
         trace = str(cast("dict[str, Any]", said).get("stack", "")) if isinstance(said, dict) else ""
-        found = parsing.broken(raw.message, trace, output)
+        return self.parsed(raw, parsing.broken(raw.message, trace, output))
+
+    def parsed(self, raw: RawFailure, found: parsing.Broken | None) -> RawFailure:
+        """`raw` with the place that cannot be parsed as its innermost frame."""
         path = self._within(found.path) if found is not None else ""
         if found is None or not path:
             return raw
@@ -123,10 +126,12 @@ class Told:
         """The whole report. Tests that were not meant are left out."""
         if not self.finished:
             self._complete()
-        chosen = chosen.settled([*(c.id for c in self.cases), *self.running])
-        cases = [self._judged(c) for c in self.cases if chosen.keeps(c.id)]
-        left_out = [c for c in self.cases if not chosen.keeps(c.id)]
-        seen = [*(c.id for c in cases), *self.errors, *(e for e in self.running if chosen.keeps(e))]
+        told = [*(c.id for c in self.cases), *self.running]
+        chosen = chosen.settled(told)
+        kept = chosen.kept(told)
+        cases = [self._judged(c) for c in self.cases if c.id in kept]
+        left_out = [c for c in self.cases if c.id not in kept]
+        seen = [*(c.id for c in cases), *self.errors, *(e for e in self.running if e in kept)]
         crashed = not self.finished and not ended.completed.timed_out and not ended.completed.cancelled
         running = tuple(self.running)
         if crashed and not self.crashes:

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 
 SEPARATOR = " > "
-_MAX_CHARS = 400_000
+_MAX_CHARS = 200_000
 _CALL = re.compile(
     r"\b(?:(?P<block>[fx]?describe|[fx]?context|suite)|[fx]?it|x?test|x?specify)\b(?:\s*\.\s*(?!each\b)\w+)*"
-    r"(?:\s*\.\s*each\b.{0,3000}?[)`])?\s*\(\s*(?P<quote>['\"`])(?P<title>(?:\\.|(?!(?P=quote))[^\\]){0,500})(?P=quote)",
+    r"(?:\s*\.\s*each\b.{0,1500}?[)`])?\s*\(\s*(?P<quote>['\"`])(?P<title>(?:\\.|(?!(?P=quote))[^\\]){0,500})(?P=quote)",
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)

@@ -24,12 +24,15 @@ def wrapped(name: str, parts: str, asked: Asked, words: tuple[str, ...]) -> Plan
     return Plan(argv=(str(program), *words), interpreter=str(program))
 
 
-def judged(name: str, asked: Asked, ended: Ended, why: str) -> Heard:
-    """The command as one case of this name. `why` says why there is nothing better."""
+def judged(name: str, asked: Asked, ended: Ended, why: str, nothing: str = "") -> Heard:
+    """The command as one case of this name. `why` says why there is nothing better, `nothing` why a good end is no
+    sign that a test passed."""
     completed = ended.completed
     note = f"{why}: `{name}` is judged by its exit status alone, as one case"
     if completed.returncode is None:
         return Heard(finished=False, running=(name,), notes=(note,))
+    if completed.returncode == 0 and nothing:
+        return Heard(nothing=nothing, notes=(note,))
     if completed.returncode == 0:
         return Heard(cases=(Case(name, "passed", completed.duration_s),), notes=(note,))
     text = Redactor.from_environ(asked.request.settings.environ)(tail(ended.log))

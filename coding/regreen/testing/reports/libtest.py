@@ -11,6 +11,7 @@ from typing import Any
 from regreen.testing.channel import Frame, RawFailure
 from regreen.testing.heard import Case, Heard
 from regreen.testing.reports.panics import panic_in
+from regreen.testing.reports.rust_source import function_place
 
 _MISSING_CRATES = re.compile(
     r"--offline|offline mode|no matching package|failed to (?:download|fetch|load source)|registry .* was not found"
@@ -28,6 +29,7 @@ class Told:
 
     root: Path = field(default_factory=Path)
     folders: dict[str, Path] = field(default_factory=dict[str, Path])
+    sources: dict[str, Path] = field(default_factory=dict[str, Path])
     cases: list[Case] = field(default_factory=list[Case])
     compile_errors: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict[str, list[Mapping[str, Any]]])
     broken: Mapping[str, Any] | None = None
@@ -36,6 +38,7 @@ class Told:
     lost: list[str] = field(default_factory=list[str])
     errors: list[RawFailure] = field(default_factory=list[RawFailure])
     unmatched: tuple[str, ...] = ()
+    left_out: str = ""
     done: bool = False
 
     def take(self, m: Mapping[str, Any]) -> None:
@@ -43,6 +46,7 @@ class Told:
             case "targets":
                 self.root = Path(m["root"])
                 self.folders = {label: Path(folder) for label, (folder, _) in m["targets"].items()}
+                self.sources = {label: Path(source) for label, (_, source) in m["targets"].items()}
             case "start":
                 self.running[m["id"]] = None
             case "end":
@@ -53,6 +57,10 @@ class Told:
                 self.lost.append(f"the tests of {m['label']} ended with {m['how']}")
             case "unmatched":
                 self.unmatched = tuple(m["entries"])
+            case "left_out":
+                more = f" and {m['total'] - len(m['members'])} more" if m["total"] > len(m["members"]) else ""
+                self.left_out = f"not run: members of the workspace ({', '.join(m['members'])}{more}); " \
+                                "`cargo test --workspace` runs them"  # fmt: skip
             case "done":
                 self.done = True
             case _:
@@ -91,7 +99,9 @@ class Told:
     def _failure(self, m: Mapping[str, Any]) -> RawFailure:
         test, text, said = str(m["id"]), str(m["text"]), str(m.get("said", ""))
         panic = panic_in(text, test.partition("::")[2])
-        place = self._doc_place(m.get("doc", ""))
+        place = self._doc_place(m.get("doc", "")) if m.get("doc") else ("", 0)
+        if not place[0] and not (panic and panic.file):
+            place = self._function_place(test)
         if said and (panic is None or "panic" in said):
             frames = self._frames(test, panic.file, panic.line, panic.frames) if panic is not None else ()
             return RawFailure(test, "should_panic" if "panic" in said else "exit", said, frames,
@@ -119,6 +129,12 @@ class Told:
                 return str((base / path).resolve())
         return path
 
+    def _function_place(self, test: str) -> tuple[str, int]:
+        """Where the function of a test stands that says nothing of it, as one that returns an error."""
+        label, _, path = test.partition("::")
+        source = self.sources.get(label)
+        return function_place(source, path.split("::")) if source is not None and path else ("", 0)
+
     def _doc_place(self, name: str) -> tuple[str, int]:
         match = _DOC_LINE.match(name)
         return (self._path(match["file"], ""), int(match["line"]) - 1) if match else ("", 0)
@@ -144,7 +160,7 @@ class Told:
             missing=missing,
             refused=refused,
             unmatched=self.unmatched,
-            notes=tuple(self.lost),
+            notes=(*self.lost, *([self.left_out] if self.left_out else [])),
         )
 
     def _build_error(self, file: str, messages: Sequence[Mapping[str, Any]]) -> RawFailure:
@@ -156,7 +172,8 @@ class Told:
         code = first["code"] or "error"
         frames = (Frame(path, int(first["line"]), first["label"]),) if path else ()
         text = "\n".join(str(m["text"]) for m in distinct[:5])
-        return RawFailure(file, code, f"{first['said']}{more}", frames, text=text)
+        detail = f": {first['detail']}" if first.get("detail") else ""
+        return RawFailure(file, code, f"{first['said']}{detail}{more}", frames, text=text)
 
 
 def _said(text: str) -> str:

@@ -75,6 +75,13 @@ def crash_told(text: str) -> bool:
     return "[ERROR] The forked VM terminated" in text
 
 
+def succeeded(text: str) -> bool:
+    """Whether Maven came to its own end, and called it a success."""
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+    _, said, end = plain.rpartition("[INFO] BUILD SUCCESS")
+    return bool(said) and "[INFO] Finished at:" in end
+
+
 def broken(text: str, folder: Path) -> Broken:
     """Why the build broke. The errors are named by files relative to the project's `folder`; their places are
     absolute."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from regreen import commands
@@ -35,17 +36,32 @@ _KNOWN = frozenset((
 
 def plain(line: str, request: SuiteRequest, root: Path) -> Elsewhere | None:
     """The runner behind a command line; None where it is not plainly one."""
+    return _for(known(line, root), request)
+
+
+def plain_words(words: list[str], request: SuiteRequest, root: Path) -> Elsewhere | None:
+    """The same for words."""
+    return _for(_known_words(words, root), request)
+
+
+def known(line: str, root: Path) -> Elsewhere | None:
+    """The runner behind a command line, whatever is asked for."""
     if _SHELL.search(line):
         return None
     try:
         words = shlex.split(line, comments=True)
     except ValueError:
         return None
-    return plain_words(words, request, root)
+    return _known_words(words, root)
 
 
-def plain_words(words: list[str], request: SuiteRequest, root: Path) -> Elsewhere | None:
-    """The same for words. A selection takes the place of the command's own words."""
+def _for(found: Elsewhere | None, request: SuiteRequest) -> Elsewhere | None:
+    """A selection takes the place of the command's own words."""
+    chosen = request.selection or request.last_failed
+    return replace(found, argv=()) if found is not None and chosen else found
+
+
+def _known_words(words: list[str], root: Path) -> Elsewhere | None:
     environment, rest = _assigned(words)
     argv = _normal(rest)
     if not argv or environment is None:
@@ -57,9 +73,8 @@ def plain_words(words: list[str], request: SuiteRequest, root: Path) -> Elsewher
         return None
     if checked.runner not in _KNOWN:
         return None
-    chosen = () if request.selection or request.last_failed else tuple(kept)
     without = ", without its options for reports" if kept != argv else ""
-    return Elsewhere(checked.runner, chosen, f"`{' '.join(words)}`{without}", environment)
+    return Elsewhere(checked.runner, tuple(kept), f"`{' '.join(words)}`{without}", environment)
 
 
 def _assigned(words: list[str]) -> tuple[Mapping[str, str] | None, list[str]]:

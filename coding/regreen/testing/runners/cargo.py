@@ -42,6 +42,7 @@ _NEXTEST = frozenset((
     "--no-tests", "--failure-output", "--success-output", "--status-level", "--final-status-level",
 ))  # fmt: skip
 _AS_CARGO = "run as `cargo test` runs them, several tests in one process; options of nextest's own were left out"
+_WHOLE = "all members of the workspace were run, as `cargo test --workspace` does"
 _HARNESS = frozenset(("--ignored", "--include-ignored"))
 _BUILDS_ITSELF = re.compile(r'^name = "(?:trybuild|ui_test|compiletest_rs)"$', re.MULTILINE)
 
@@ -73,6 +74,10 @@ class CargoRunner:
         target = _target_folder(settings.cache_dir / "cargo", asked.folder)
         words = sorted_words(asked.arguments)
         notes = (_AS_CARGO,) if self.name == "nextest" else ()
+        if not (request.argv or request.selection or request.last_failed) and _with_members(asked.look):
+            words.build.append("--workspace")
+            words.common.append("--workspace")
+            notes = (*notes, _WHOLE)
         job: Mapping[str, Any] = {
             "cargo": str(cargo),
             "folder": str(asked.folder),
@@ -173,6 +178,14 @@ def _target_folder(folder: Path, project: Path) -> Path:
         if time.time() - used > _UNUSED_S:
             shutil.rmtree(old, ignore_errors=True)
     return target
+
+
+def _with_members(look: Look) -> bool:
+    """Whether this is a package with members below it, of which cargo alone would run none; where the settings say
+    which are run (`default-members`) they are heeded."""
+    manifest = look.toml("Cargo.toml")
+    table = manifest.get("workspace")
+    return "package" in manifest and isinstance(table, dict) and "members" in table and "default-members" not in table
 
 
 def _detect(look: Look) -> Sign | None:

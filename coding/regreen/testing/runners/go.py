@@ -10,11 +10,13 @@ from pathlib import Path
 
 from regreen.commands.programs import find_program
 from regreen.settings import own_interpreter
+from regreen.testing.caching import project_cache
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.reports.gotest import Told
 from regreen.testing.runners.row import DEPENDENCY, Row, Sign
+from regreen.testing.verdict import names
 
 _DRIVER = Path(__file__).parents[1] / "inside" / "native" / "go_driver.py"
 _DROPPED = frozenset(("v", "json", "cover", "benchmem", "fullpath"))
@@ -32,8 +34,7 @@ class GoRunner:
         go = find_program("go", settings.environ, request.workspace.root)
         if go is None:
             return Absent("go is not installed, or not on the PATH: install Go (https://go.dev/dl)")
-        cache = settings.cache_dir / "go-build"
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache = project_cache(settings.cache_dir, "go-build", request.workspace.root)
         options, packages = sorted_words(asked.arguments)
         job = {
             "go": str(go),
@@ -52,6 +53,7 @@ class GoRunner:
             env={"GOCACHE": str(cache), "GOTOOLCHAIN": "local", "GOTELEMETRY": "off", **offline},
             live=True,
             writable=(cache,),
+            notes=_modules_below(asked),
             shown=("go", "test", *(asked.arguments or ("./...",)), *request.selection),
         )
 
@@ -60,6 +62,16 @@ class GoRunner:
         for message in ended.messages:
             told.take(message)
         return told.heard()
+
+
+def _modules_below(asked: Asked) -> tuple[str, ...]:
+    """A note of modules below the folder: the go tool runs none of their tests from here."""
+    if asked.request.selection or asked.request.last_failed:
+        return ()
+    used = asked.look.text("go.work")
+    folders = [p.rpartition("/")[0] for p in asked.look.below() if p.endswith("/go.mod")]
+    apart = [f for f in folders if "testdata" not in f.split("/") and f not in used]
+    return (f"not run: Go modules of their own below, each by its folder: {names(apart)}",) if apart else ()
 
 
 def sorted_words(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

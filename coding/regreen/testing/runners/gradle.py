@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from regreen.commands.programs import find_program
+from regreen.testing.caching import project_cache
 from regreen.testing.channel import Frame, RawFailure
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.logs import tail
@@ -69,8 +70,7 @@ class Gradle:
             return kept
         init = asked.private / "init.gradle"
         init.write_text(_INIT, "utf-8")
-        home = asked.request.settings.cache_dir / "gradle"
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        home = project_cache(asked.request.settings.cache_dir, "gradle", root)
         argv = self._argv(asked, program, init, kept.choice)
         exact = any(t.exact for t in kept.choice.targets)
         notes = ("Gradle runs all invocations of a parameterised test",) if exact else ()

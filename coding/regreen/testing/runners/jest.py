@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from regreen.testing.caching import project_cache
 from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan
 from regreen.testing.javascript.begin import begin
 from regreen.testing.javascript.chosen import Chosen, either, escaped
@@ -27,10 +28,10 @@ _VALUED = frozenset((
 ))  # fmt: skip
 _OURS = {
     "--reporters": True, "--watch": False, "--watchAll": False, "--no-watch": False, "--no-watchAll": False,
-    "--ci": False, "--cacheDirectory": True, "--coverageDirectory": True, "--json": False, "--outputFile": True, "--forceExit": False,
+    "--ci": False, "--cacheDirectory": True, "--json": False, "--outputFile": True, "--forceExit": False,
     "--testLocationInResults": False, "-u": False, "--updateSnapshot": False, "--listTests": False, "--notify": False,
     "--onlyFailures": False, "-f": False, "--debug": False, "--showConfig": False, "-o": False, "--onlyChanged": False,
-    "--lastCommit": False, "--changedSince": True, "--verbose": False,
+    "--lastCommit": False, "--changedSince": True, "--verbose": False, "--coverageDirectory": True,
 }  # fmt: skip
 
 
@@ -45,8 +46,7 @@ class _Jest:
         if isinstance(begun, Absent):
             return begun
         chosen = begun.chosen
-        cache = asked.request.settings.cache_dir / "jest"
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache = project_cache(asked.request.settings.cache_dir, "jest", asked.request.workspace.root)
         argv = (
             *begun.command, "--reporters=default", f"--reporters={begun.laid[0]}", "--ci", "--watchAll=false",
             "--testLocationInResults", "--passWithNoTests", f"--cacheDirectory={cache}",

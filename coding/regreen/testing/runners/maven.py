@@ -14,15 +14,24 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from regreen.commands.programs import find_program
+from regreen.model import SuiteStatus
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
 from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.reports import java, junit, maven_log
 from regreen.testing.reports.java_runs import Kept, begin, java_environment
 from regreen.testing.runners.row import CONFIGURED, Row, Sign
+from regreen.testing.verdict import names
 
 MAX_SELECTION = 100_000  # characters of `-Dtest`: an argument of Linux holds 128 KiB
 _LOUD = ("-q", "--quiet")
+_QUIET = re.compile(r"(?:^|\s)(?:-q|--quiet|-l|--log-file)(?=\s|=|$)")
+_LIMITING = re.compile(
+    r"-D(test=\S+|skipTests\b\S*|maven\.test\.skip\b\S*|"
+    r"(?:surefire\.)?(?:excludes|includes|groups|excludedGroups)\w*=\S+)"
+)
+_SUREFIRE = re.compile(r"<artifactId>\s*maven-surefire-plugin\s*</artifactId>.*?</plugin>", re.S)
+_LIMITS = re.compile(r"<(excludes|excludesFile|excludedGroups|groups|includes|test|skipTests|skip)>")
 
 
 class Maven:
@@ -32,6 +41,10 @@ class Maven:
 
     def plan(self, asked: Asked) -> Plan | Absent:
         environ, root = asked.request.settings.environ, asked.request.workspace.root
+        if not asked.look.holds(("pom.xml", ".mvn/extensions.xml")) and not {"-f", "--file"} & set(asked.arguments):
+            what = f"there is no pom.xml in {asked.look.folder or '.'}"
+            next_step = "select the folder of the Maven project, or leave the runner to be found"
+            return Absent(f"{what}: {next_step}", SuiteStatus.NO_TESTS)
         program = find_program("mvn", environ, root) or unpacked(asked.look, environ)
         if program is None:
             return Absent("Maven is not installed: there is no `mvn` on the PATH. Install it; a `mvnw` of the project "
@@ -44,6 +57,7 @@ class Maven:
         offline = () if asked.request.settings.network else ("-o",)
         arguments = tuple(a for a in asked.arguments if a not in (*_LOUD, "test", "-o", "--offline"))
         argv = (str(program), "-B", *offline, "-fae", "-DtrimStackTrace=false", *chosen, *arguments, "test")
+        notes = (*notes, *(_left_out(asked.look) if kept.choice.everything else ()))
         return Plan(argv, str(program), env=java_environment(asked), notes=notes, data=kept)
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
@@ -73,9 +87,16 @@ class Maven:
     def _succeeded(
         self, asked: Asked, ended: Ended, kept: Kept, reports: junit.Reports, heard: Heard
     ) -> Heard:  # fmt: skip
-        """Exit status 0. A project that ignores failures hides with them that its tests crashed."""
+        """Exit status 0. A project that ignores failures hides with them that its tests crashed; and tests that run
+        in Maven's own process can end it."""
+        text = maven_log.last_words(ended.log)
+        if not maven_log.succeeded(text) and not _QUIET.search(asked.look.text(".mvn/maven.config")):
+            last = maven_log.last_begun(text)
+            where = f" while {last} ran" if last else ""
+            how = f"Maven ended with exit status 0 before its build was done{where} (System.exit in a test?)"
+            return replace(heard, crash=how, running=(last,) if last else ())
         ignoring = any("ailure.ignore" in t or "FailureIgnore" in t for t in map(asked.look.text, _poms(asked.look)))
-        crashed = ignoring and maven_log.crash_told(maven_log.last_words(ended.log))
+        crashed = ignoring and maven_log.crash_told(text)
         return replace(
             heard, finished=not crashed and not reports.problems, unmatched=kept.choice.unmatched(reports.cases)
         )
@@ -112,6 +133,15 @@ def _chosen(choice: java.Choice) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), (*notes, "so many classes were selected that all tests are run")
     no_match = ("-Dsurefire.failIfNoSpecifiedTests=false", "-DfailIfNoTests=false")
     return (f"-Dtest={pattern}", *no_match), tuple(notes)
+
+
+def _left_out(look: Look) -> tuple[str, ...]:
+    """A note of settings that keep tests from running."""
+    found = {f".mvn/maven.config: {m}" for m in _LIMITING.findall(look.text(".mvn/maven.config"))}
+    for pom in _poms(look):
+        for plugin in _SUREFIRE.findall(look.text(pom)):
+            found |= {f"{pom}: <{name}> of Surefire" for name in _LIMITS.findall(plugin)}
+    return (f"settings limit which tests run: {names(sorted(found))}",) if found else ()
 
 
 def _modules(kept: Kept, look: Look) -> tuple[str, ...]:

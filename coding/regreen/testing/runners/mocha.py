@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from regreen.testing.channel import RawFailure
 from regreen.testing.heard import Absent, Asked, Ended, Heard, Plan
-from regreen.testing.javascript import stack
+from regreen.testing.javascript import parsing, stack
 from regreen.testing.javascript.begin import Begun, begin
 from regreen.testing.javascript.chosen import Chosen, either
 from regreen.testing.javascript.report import Told, refused_start
@@ -34,6 +35,8 @@ _OURS = {
     "--watch": False, "-w": False, "--watch-files": True, "--watch-ignore": True, "--exit": False, "--inspect": False,
     "--inspect-brk": False, "--debug": False, "--dry-run": False,
 }  # fmt: skip
+_LIMITS = ("grep", "fgrep", "invert")
+_LIMITING = re.compile(r"""(?:^|[{,])\s*["']?(grep|fgrep|invert)["']?\s*:""", re.MULTILINE)
 _ERROR = re.compile(r"([A-Z]?\w*Error)(?: \[\w+\])?: ?")
 _FILE = re.compile(r"(/[^\n:()]+\.[cm]?[jt]sx?)\b")
 _CONFIG_WITHOUT_SPEC = """'use strict';
@@ -60,10 +63,12 @@ class _Mocha:
         reporter, loading = begun.laid
         argv = (
             *begun.command, "--require", str(loading), "--reporter", str(reporter), "--no-color", *begun.options,
+            *(("--no-dry-run",) if begun.package.version >= (9,) else ()),
             *(("--grep", f"/{either(chosen.names)}/") if chosen.names else ()),
             *_files(asked, begun),
         )  # fmt: skip
-        return begun.plan(argv, {"REGREEN_MOCHA": str(begun.package.folder.resolve())})
+        plan = begun.plan(argv, {"REGREEN_MOCHA": str(begun.package.folder.resolve())})
+        return replace(plan, notes=(*plan.notes, *_limited(asked.look)))
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:
         told = Told(asked).take(ended.messages)
@@ -73,6 +78,16 @@ class _Mocha:
             if last.get("files"):
                 _unloaded(told, tail(ended.log))
         return refused_start(told.heard(cast("Chosen", plan.data), ended), ended)
+
+
+def _limited(look: Look) -> tuple[str, ...]:
+    """A note of settings that let only some of the tests run."""
+    described: Any = look.json("package.json").get("mocha")
+    named = {n: f"{look.at('package.json')}: {n}" for n in _LIMITS if isinstance(described, dict) and n in described}
+    file = next((name for name in _CONFIGS if look.exists(name)), "")
+    for found in _LIMITING.finditer(look.text(file)) if file else ():
+        named[found[1]] = f"{look.at(file)}: {found[1]}"
+    return (f"settings limit which tests run: {', '.join(named.values())}",) if named else ()
 
 
 def _files(asked: Asked, begun: Begun) -> Sequence[str]:
@@ -104,7 +119,8 @@ def _unloaded(told: Told, log: str) -> None:
     file = next((f for f in inside if f and "node_modules/" not in f), "mocha")
     message = error[match.end() :].strip() if match else error
     kind = match[1] if match else "Error"
-    told.errors[file] = RawFailure(file, kind, message, frames, place=(told.below(file), 0))
+    raw = RawFailure(file, kind, message, frames, place=(told.below(file), 0))
+    told.errors[file] = told.parsed(raw, parsing.broken("", log))
 
 
 def _detect(look: Look) -> Sign | None:

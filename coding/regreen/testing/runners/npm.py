@@ -14,7 +14,9 @@ from pathlib import Path
 from regreen import commands
 from regreen.commands.programs import find_program
 from regreen.errors import RegreenError
+from regreen.redact import Redactor
 from regreen.testing.channel import RawFailure
+from regreen.testing.condense import neutral
 from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan
 from regreen.testing.javascript.chosen import choose
 from regreen.testing.javascript.scripts import Scripted, plain, script_text, scripts
@@ -25,6 +27,7 @@ from regreen.testing.reported import reported
 from regreen.testing.request import SuiteRequest
 from regreen.testing.runners import jest, mocha, node, vitest
 from regreen.testing.runners.row import CONFIGURED, Elsewhere, Row, Sign
+from regreen.testing.runners.swallowing import in_scripts, says
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "node": ("node", "--test"), "jest": ("jest",), "vitest": ("vitest", "run"), "mocha": ("mocha",),
@@ -35,7 +38,8 @@ _RUNNERS: Mapping[str, Scripted] = {
 _NOT_FOUND = re.compile(
     r"(?:^|\n).*?(?:sh: (?:\d+: |line \d+: )?|')([\w@./\-]+)(?:: (?:command )?not found|' is not rec)"
 )
-_LINES = 12
+_INSIDE = re.compile(r"(?:^|[\s/;&|])(?:(vitest|jest|mocha)(?=$|[\s;&|])|node\s(?:[^;&|]*\s)?--test(?=$|[\s;&|]))")
+_EXCERPT, _TOLD = 250, 2000  # characters of output: in the failure itself, and in a note
 
 
 class _Script:
@@ -69,12 +73,13 @@ class _Script:
         if not chosen.everything:
             return Absent(
                 f"the `{name}` script is not a runner that is known, so that no single tests can be selected: "
-                f"{scripts(asked.look)[name][:200]}"
+                f"{scripts(asked.look)[name][:200]}{_alone(scripts(asked.look)[name])}"
             )
         given = ("--", *asked.arguments) if asked.arguments and manager.name == "npm" else asked.arguments
         argv = (str(manager), "run", name, *given)
-        note = (f"`{name}` is no runner that is known here, or does more than to run one: it was run as it is, and "
-                "only its exit status says how it went")  # fmt: skip
+        written = scripts(asked.look)[name]
+        note = (f"`{name}` (`{written[:200]}`) is no runner that is known here, or does more than to run one: it was "
+                f"run as it is, and only its exit status says how it went{_alone(written)}")  # fmt: skip
         return Plan(argv, found.shown, notes=(note,), env=_folders(asked))
 
     def _manager(self, asked: Asked) -> Path | Absent:
@@ -99,14 +104,31 @@ class _Script:
                 missing=f"{absent[1]} was not found; are the packages installed? Run `{to_install(asked.look)}`"
             )
         seconds = ended.completed.duration_s
+        hidden = in_scripts(_script_name(asked.words), scripts(asked.look)) if status == 0 else ""
+        if hidden:
+            return Heard(nothing=says(f"`{test}`", hidden))
         if status == 0:
             return Heard((Case(test, "passed", seconds),))
-        last = [line for line in log.splitlines() if line.strip()][-_LINES:]
+        said = neutral(Redactor.from_environ(asked.request.settings.environ)(log)).strip()
         failure = RawFailure(
-            test, "ExitStatus", f"exit status {status}", (), sections=(("output", "\n".join(last)),),
+            test, "ExitStatus", f"exit status {status}", (), sections=(("output", _end(said, _EXCERPT)),),
             place=(asked.look.at("package.json"), 0),
         )  # fmt: skip
-        return Heard((Case(test, "failed", seconds, failure),))
+        notes = (f"`{test}` ended with exit status {status}; its output ends:\n{_end(said, _TOLD)}",) if said else ()
+        return Heard((Case(test, "failed", seconds, failure),), notes=notes)
+
+
+def _end(text: str, limit: int) -> str:
+    """The last lines of an output."""
+    lines = text[-limit:].split("\n")
+    return "\n".join(lines[1:] if len(text) > limit and len(lines) > 1 else lines)
+
+
+def _alone(script: str) -> str:
+    """What can be typed where a runner that is known is among the commands of a script."""
+    found = _INSIDE.search(script)
+    runner = (found[1] or "node") if found else ""
+    return f'; `--runner {runner}` (or `runner: "{runner}"`) runs {runner} alone' if runner else ""
 
 
 class _Delegated:

@@ -1,8 +1,9 @@
 """PHPUnit, read from the JUnit report that it writes at its end. An id is `Class::method`, with the data set behind it
 as PHPUnit prints it: `Calc\\Tests\\CalcTest::testMany with data set "one"`.
 
-Its log for TeamCity grows while the tests run, and names the test at which the process ended; tests can write into it,
-so it decides nothing. Risky tests, and tests with warnings, are no failures unless the project's settings say so.
+Its log for TeamCity grows while the tests run, and names the test at which the process ended; a report that does not
+agree with it is not believed. Risky tests, and tests with warnings, are no failures unless the project's settings say
+so.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from regreen.testing.looking import Look
 from regreen.testing.reported import reported
 from regreen.testing.reports import junit
 from regreen.testing.reports.junit_xml import JunitCase
+from regreen.testing.runners.php_syntax import first_broken
 from regreen.testing.runners.row import CONFIGURED, DEPENDENCY, FILES, Row, Sign
 from regreen.testing.verdict import names
 
@@ -32,7 +34,10 @@ _STARTED = re.compile(
     r"^##teamcity\[testStarted name='((?:[^'|]|\|.)*)' locationHint='php_qn://((?:[^'|]|\|.)*)'", re.M
 )
 _ENDED = re.compile(r"^##teamcity\[testFinished name='((?:[^'|]|\|.)*)'", re.M)
+_PLANNED = re.compile(r"^##teamcity\[testCount count='(\d{1,9})'", re.M)
 _PLACE = re.compile(r"(?:in |^|\s)(?P<path>/[^\n:]{1,300}?\.php)(?: on line |:)(?P<line>\d{1,7})", re.M)
+_BOOTSTRAP = re.compile(r"^Error in bootstrap script: (?P<kind>[\w\\]+):\n(?P<message>(?:(?!#\d).*\n)+)", re.M)
+_CALLED = re.compile(r"^#\d+ (?P<path>/[^\n:]{1,300}?\.php)\((?P<line>\d{1,7})\): ", re.M)
 _NEEDS = re.compile(r"requires? the .{1,200} extensions?.*|requires PHP .*|is not supported on PHP .*")
 _REFUSED = re.compile(
     r"^(?:Unknown option|Unrecognized|Could not read|Cannot open file|.*requires an argument).*", re.M
@@ -81,6 +86,9 @@ class PhpUnit:
         heard = junit.as_heard(
             replace(reports, cases=cases), name=_id, frames=lambda c: _frames(c.text), base=asked.request.project
         )
+        if not ended.completed.returncode:
+            counted = not plan.data and not asked.arguments
+            heard = replace(heard, crash=_ended_early(progress, len(reports.cases), counted=counted))
         ran = [c.id for c in heard.cases]
         unmatched = tuple(w.entry for w in plan.data if not any(re.fullmatch(w.pattern, i, re.S) for i in ran))
         return replace(
@@ -100,6 +108,10 @@ class PhpUnit:
             return Heard(missing=f"PHPUnit {needs[0].strip()}")
         if refused:
             return Heard(refused=refused[0].strip())
+        broken = first_broken(asked) if re.search(r"\bParseError\b|\bsyntax error\b", log) else None
+        broken = broken or _bootstrap_error(log)
+        if broken is not None:
+            return Heard(errors=(broken,), finished=False)
         if place is None:
             return Heard(finished=False)
         return Heard(errors=(_load_error(log, place, asked.folder),), finished=False)
@@ -259,12 +271,36 @@ def _load_error(log: str, place: re.Match[str], folder: Path) -> RawFailure:
     return RawFailure(shown, "LoadError", said, (Frame(path, int(place["line"]), ""),), "\n".join(lines))
 
 
+def _bootstrap_error(log: str) -> RawFailure | None:
+    """What the project's bootstrap script threw; PHPUnit 9 does not say where."""
+    said = _BOOTSTRAP.search(log)
+    if said is None:
+        return None
+    frames = tuple(Frame(m["path"], int(m["line"]), "") for m in _CALLED.finditer(log) if "/PHPUnit/" not in m["path"])
+    own = tuple(f for f in frames if "/vendor/" not in f.path and not f.path.endswith("/bin/phpunit"))
+    return RawFailure("bootstrap", said["kind"], said["message"].strip(), tuple(reversed(own)))
+
+
 def _running(progress: str) -> tuple[str, ...]:
     started, ended = _STARTED.findall(progress), _ENDED.findall(progress)
     if not started or (ended and len(ended) >= len(started)):
         return ()
     hint = re.sub(r"\|(.)", r"\1", started[-1][1]).partition("::\\")[2]
     return (hint or started[-1][0],)
+
+
+def _ended_early(progress: str, told: int, *, counted: bool) -> str:
+    """Where PHP ended with status 0 before PHPUnit was done, whatever the report says: a test can write that as well.
+    `told` is the number of tests in it; `counted`: all that were planned must be there."""
+    if told and "##teamcity[" not in progress:
+        return "PHPUnit's log of what began is gone, so its report cannot be believed"
+    running = _running(progress)
+    if running:
+        return f"PHP ended with exit status 0 while {running[0]} ran (exit() in a test?)"
+    planned = sum(int(n) for n in _PLANNED.findall(progress))
+    if counted and told < planned:
+        return f"PHP ended with exit status 0 after {told} of {planned} tests (exit(), or settings that stop early?)"
+    return ""
 
 
 def _text(path: Path) -> str:

@@ -15,10 +15,15 @@ FILES = 1  # its files look like it
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Why a folder's tests seem to belong to a runner. The strongest sign wins, then the order of the table."""
+    """Why a folder's tests seem to belong to a runner. The strongest sign wins, then the order of the table.
+
+    `stands_for`: the runner that a wrapper comes down to; for tests in a language that is not that one's the sign
+    says little.
+    """
 
     strength: int
     why: str
+    stands_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,9 @@ _OUTCOMES: Mapping[str, CaseOutcome] = {
     "passed": "passed", "failed": "failed", "skipped": "skipped", "xfailed": "xfailed",
 }  # fmt: skip
 _PLACE = re.compile(r"(?::(?P<line>\d{1,7})|\[(?P<scoped>[\d:]+)\])$")
-_DEPENDENCY = re.compile(r"/(?:vendor/(?:bundle|gems)|\.bundle|gems)/")
+_DEPENDENCY = re.compile(
+    r"/(?:vendor/(?:bundle|gems)|\.bundle|gems)/|<internal:|/rubygems/core_ext/|/bundled_gems\.rb$"
+)
 _ABSENT = re.compile(r"Bundler::\w+|cannot load such file|Could not find gem|Could not locate Gemfile")
 
 
@@ -137,7 +139,7 @@ class _Said:
 
     def _outside(self, m: Mapping[str, Any], number: int) -> RawFailure:
         context = str(m.get("context") or "").strip().rstrip(".")
-        loaded = re.search(r"while loading (?:\./)?(\S+)", context)
+        loaded = re.search(r"while loading (?:\./)?(\S+?)\.?(?:\s|$)", context)
         name = loaded[1] if loaded else context or f"outside of the examples {number + 1}"
         place = (self._asked.look.at(loaded[1]), 0) if loaded else ("", 0)
         return _failure(name, {**m, "place": None}, place)

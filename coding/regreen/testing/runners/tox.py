@@ -17,6 +17,7 @@ from regreen.testing.request import SuiteRequest
 from regreen.testing.runners import tox_settings
 from regreen.testing.runners.behind import allowed, plain
 from regreen.testing.runners.row import FILES, Elsewhere, Row, Sign
+from regreen.testing.runners.swallowing import first, says
 
 _POSARGS = re.compile(r"\{posargs(?::(?P<default>[^{}]*))?\}")
 
@@ -30,7 +31,8 @@ class ToxRunner:
         return wrapped("tox", "commands", asked, (*asked.words[1:], *asked.arguments))
 
     def read(self, asked: Asked, plan: Plan, ended: Ended) -> Heard:  # noqa: ARG002 - the frame's signature
-        return judged("tox", asked, ended, "its commands are not plainly one of a known runner")
+        why = "its commands are not plainly one of a known runner"
+        return judged("tox", asked, ended, why, _says_nothing(asked))
 
 
 def resolve(look: Look, request: SuiteRequest) -> Elsewhere | None:
@@ -53,6 +55,16 @@ def resolve(look: Look, request: SuiteRequest) -> Elsewhere | None:
     if python.exists():
         return replace(found, why=f"{found.why} in the environment that tox keeps", python=str(python))
     return replace(found, why=f"{found.why} in the project's usual environment")
+
+
+def _says_nothing(asked: Asked) -> str:
+    """Why an exit status of 0 is no sign that a test passed."""
+    settings = tox_settings.read(asked.look)
+    if settings is None:
+        return ""
+    names = _names(_asked(asked.request.argv)[0], settings) or settings.names or ("py",)
+    hidden = first(line for name in names for line in settings.environment(name).commands)
+    return says("tox", hidden) if hidden else ""
 
 
 def _names(asked: str, settings: tox_settings.ToxSettings) -> tuple[str, ...] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from regreen.testing.heard import Absent, Asked, Case, Ended, Heard, Plan
@@ -27,7 +27,7 @@ _VALUED = frozenset((
 _OURS = {
     "--reporter": True, "--watch": False, "-w": False, "--run": False, "--ui": False, "--open": False,
     "--outputFile": True, "--typecheck": False, "--no-watch": False, "--standalone": False, "--inspect": False,
-    "--inspect-brk": False, "--inspectBrk": False, "-u": False, "--update": False,
+    "--inspect-brk": False, "--inspectBrk": False, "-u": False, "--update": False, "--coverage.reportsDirectory": True,
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ class _Vitest:
         chosen, package = begun.chosen, begun.package
         argv = (
             *begun.command, "run", "--watch=false", f"--reporter={begun.laid[0]}", "--reporter=default",
-            *begun.options,
+            *_with_coverage(begun.options, asked),
             *(("--typecheck.enabled=false",) if package.version >= (1,) else ()),
             *(("--includeTaskLocation",) if package.version >= (3,) else ()),
             *(("--testNamePattern", either(chosen.names)) if chosen.names else ()),
@@ -64,6 +64,14 @@ class _Vitest:
         if "nothing" in kinds:
             told.finished = True
         return refused_start(told.heard(cast("Chosen", plan.data), ended), ended)
+
+
+def _with_coverage(options: Sequence[str], asked: Asked) -> list[str]:
+    """Options, with what coverage writes sent to the private folder: it is no part of the project."""
+    if not any(o.startswith("--coverage") for o in options):
+        return list(options)
+    kept = ["--coverage.enabled" if o == "--coverage" else o for o in options]
+    return [*kept, f"--coverage.reportsDirectory={asked.private / 'coverage'}"]
 
 
 def _take(told: Told, message: Mapping[str, Any]) -> None:

@@ -210,8 +210,6 @@ class WarmPytest:
             self.restarted_for = changed or "its age"
             self.close()
         request.store_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (request.store_folder / "pytest-cache", request.settings.cache_dir / "bytecode"):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             server = self._server = ForkServer(who, request)
         except EnvironmentFault as e:

@@ -16,7 +16,7 @@ from pathlib import Path
 from regreen.errors import EnvironmentFault
 from regreen.sandbox import CHANNEL, MAX_FILE_BYTES, Cancel, Command, Completed, confined, spawn
 from regreen.testing.interpreter import Interpreter
-from regreen.testing.pytest_process import process_environment
+from regreen.testing.pytest_process import lasting_folders, process_environment
 from regreen.testing.request import SuiteRequest
 from regreen.testing.warm.forked import Forked, spool_command
 from regreen.testing.warm.knowledge import Knowledge
@@ -118,9 +118,5 @@ def _command(interpreter: Interpreter, request: SuiteRequest, folder: Path, envi
         memory_mib=request.settings.limits.memory_mib,
         max_file_bytes=MAX_FILE_BYTES,
         scrap=folder,
-        confinement=confined(
-            request.settings,
-            request.workspace.root,
-            (folder, request.store_folder / "pytest-cache", request.settings.cache_dir / "bytecode"),
-        ),
+        confinement=confined(request.settings, request.workspace.root, (folder, *lasting_folders(request))),
     )

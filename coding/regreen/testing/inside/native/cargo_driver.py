@@ -23,6 +23,8 @@ from driver_channel import Channel, Log, cut, load_job
 from libtest_text import TextReader
 
 _KEPT = 60_000
+_MAX_NAMED = 5
+_NAMING = frozenset(("--workspace", "--all", "-p", "--package"))
 
 
 class Driver:
@@ -82,8 +84,17 @@ class Driver:
             "targets", root=metadata["workspace_root"],
             targets={t.label: [str(t.folder), str(t.source)] for t in self._targets},
         )  # fmt: skip
+        self._tell_left_out()
         distrust_times(Path(self._job["target"]), Path(self._job["tree"]), packages)
         return True
+
+    def _tell_left_out(self) -> None:
+        """Members of the workspace that are not built where nothing names them."""
+        if self._job["selection"] or self._job["last_failed"] or _NAMING & set(self._job["build"]):
+            return
+        left_out = list(dict.fromkeys(t.package["name"] for t in self._targets if not t.default))
+        if left_out:
+            self._channel.send("left_out", members=left_out[:_MAX_NAMED], total=len(left_out))
 
     def _broken(self, errors: bytes, code: int) -> bool:
         self._log.write(errors)
@@ -159,7 +170,8 @@ class Driver:
         label = target.label if target else message["target"]["name"]
         self._channel.send(
             "compile_error", label=label, file=place.get("file_name", ""), line=place.get("line_start", 0),
-            code=code.get("code", ""), said=said.get("message", ""), text=cut(rendered),
+            code=code.get("code", ""), said=said.get("message", ""), detail=place.get("label") or "",
+            text=cut(rendered),
         )  # fmt: skip
         return 1
 

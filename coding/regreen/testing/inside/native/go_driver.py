@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from driver_channel import Channel, Log, cut, load_job
-from go_select import Package, Run, choose, place_of
+from go_select import Package, Run, all_tests, choose, place_of, replaces_output
 
 _OUTCOMES = {"pass": "passed", "fail": "failed", "skip": "skipped", "bench": "passed"}
 _MAX_OUTPUT = 200_000  # characters kept of one test's output
+_MAX_UNRUN = 5  # tests that are named because they did not run
+_LISTED = "{{.ImportPath}}\t{{.Dir}}\t{{range .TestGoFiles}}{{.}}/{{end}}{{range .XTestGoFiles}}{{.}}/{{end}}"
 _USED = re.compile(r"^use[ \t]+(?!\()(\S+)|^\t(\S+)", re.MULTILINE)
 
 
@@ -43,6 +45,9 @@ class Heard:
     sizes: Counter[str] = field(default_factory=Counter[str])
     own: list[str] = field(default_factory=list[str])
     last: str = ""
+    files: tuple[str, ...] = ()
+    word: bool = False  # whether its program said its last word, `PASS` or `FAIL`
+    over: str = ""  # how the go tool says that the package ended
 
     def place(self, test: str) -> tuple[str, int]:
         """Where the test's function stands."""
@@ -71,6 +76,7 @@ class Driver:
         self._packages: dict[str, Package] = {}
         self._heard: dict[str, Heard] = {}
         self._ended: set[str] = set()
+        self._now = Run()
         self._code = 0
 
     def run(self) -> int:
@@ -101,13 +107,14 @@ class Driver:
 
     def _list(self) -> bool:
         done = subprocess.run(
-            [self._job["go"], "list", "-e", "-f", "{{.ImportPath}}\t{{.Dir}}", *self._patterns()],
+            [self._job["go"], "list", "-e", "-f", _LISTED, *self._patterns()],
             cwd=self._folder, stdin=subprocess.DEVNULL, capture_output=True, check=False,
         )  # fmt: skip
         for line in done.stdout.decode("utf-8", "replace").splitlines():
-            path, _, folder = line.partition("\t")
+            path, folder, *files = [*line.split("\t"), ""]
             if folder and not self._relative(Path(folder)).startswith(".."):
-                self._packages[path] = Package(path, Path(folder), self._label(path, Path(folder)))
+                tests = tuple(f for f in "/".join(files).split("/") if f)
+                self._packages[path] = Package(path, Path(folder), self._label(path, Path(folder)), tests)
         if self._packages:
             return True
         self._log.write(done.stderr)
@@ -132,7 +139,7 @@ class Driver:
             argv, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         assert child.stdout is not None
-        self._heard = {}
+        self._heard, self._now = {}, one
         said: list[str] = []
         reader = threading.Thread(target=self._errors, args=(child, said), daemon=True)
         reader.start()
@@ -142,6 +149,7 @@ class Driver:
         code = child.wait()
         reader.join(2.0)
         for heard in self._heard.values():
+            self._whole(heard)
             if heard.running:
                 self._crashed(heard)
         text = "".join([*said, *plain])
@@ -178,6 +186,7 @@ class Driver:
         if action == "output":
             text = event.get("Output", "")
             self._log.line(text.rstrip("\n"))
+            heard.word = heard.word or (not test and text.rstrip("\n").endswith(("PASS", "FAIL")))
             heard.output(test, text)
         elif action == "run":
             heard.running[test] = time.monotonic()
@@ -191,7 +200,9 @@ class Driver:
 
     def _begin(self, path: str) -> Heard:
         known = self._packages.get(path)
-        heard = Heard(path) if known is None else Heard(known.label, self._relative(known.folder), known.folder)
+        heard = Heard(path)
+        if known is not None:
+            heard = Heard(known.label, self._relative(known.folder), known.folder, files=known.files)
         self._heard[path] = heard
         return heard
 
@@ -206,22 +217,76 @@ class Driver:
         self._ended.add(f"{heard.label}/{test}")
         place = heard.place(test) if outcome == "failed" else ("", 0)
         self._channel.send("end", id=f"{heard.label}/{test}", outcome=outcome, time=seconds, text=text,
-                           folder=heard.folder, place=place)  # fmt: skip
+                           folder=heard.folder, place=place, package=heard.label)  # fmt: skip
 
     def _package_ended(self, heard: Heard, outcome: str) -> None:
+        heard.over = outcome
         if outcome == "failed" and heard.running:
             self._crashed(heard)
+            self._unrun(heard)
         elif outcome == "failed" and "failed" not in heard.outcomes.values():
             self._channel.send("package", label=heard.label, text=cut("".join(heard.own)), tests=len(heard.outcomes))
+        elif outcome == "failed":
+            self._unrun(heard)
+
+    def _unrun(self, heard: Heard) -> None:
+        """Tell which tests of the package were to run, and were not even started."""
+        never = self._never(heard)
+        self._channel.send("unrun", package=heard.label, tests=never[:_MAX_UNRUN], total=len(never))
+
+    def _never(self, heard: Heard) -> list[str]:
+        """The tests of the package that were to run, and were not even started."""
+        if self._now.tests:
+            wanted = [t.removeprefix(f"{heard.label}/") for t in self._now.tests if t.startswith(f"{heard.label}/")]
+        elif heard.path is None or any(o.startswith(("-run", "-skip")) for o in self._job["options"]):
+            return []
+        else:
+            wanted = all_tests(heard.path, heard.files)
+        return [f"{heard.label}/{t}" for t in wanted if t not in heard.outputs]
+
+    def _whole(self, heard: Heard) -> None:
+        """A package that is said to have passed: its program must have said so as well, and have run every test.
+
+        The go tool goes by the exit status alone, so that `os.Exit(0)` before or in a test looks like success.
+        """
+        if heard.over in ("failed", "skipped") or not heard.files:
+            return
+        if not heard.word and not (heard.path is not None and replaces_output(heard.path, heard.files)):
+            self._vanished(heard, self._never(heard))
+            return
+        for test in [t for t in heard.running if _told(heard, t)]:
+            self._test_ended(heard, test, _told(heard, test), 0.0)
+        never = [] if self._now.tests else self._never(heard)
+        listed = self._listed(heard) if never else set[str]()
+        never = [t for t in never if t in listed]
+        if never:
+            self._vanished(heard, never)
+
+    def _vanished(self, heard: Heard, never: list[str]) -> None:
+        said = cut("".join(heard.own))
+        self._channel.send("vanished", package=heard.label, tests=never[:_MAX_UNRUN], total=len(never), text=said)
+        self._ended.update(never)
+
+    def _listed(self, heard: Heard) -> set[str]:
+        """The tests that the package's own program tells of."""
+        argv = [self._job["go"], "test", *self._job["options"], "-list", ".", f"./{heard.folder}"]
+        done = subprocess.run(argv, cwd=self._folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return {f"{heard.label}/{line}" for line in done.stdout.decode("utf-8", "replace").splitlines()}
 
     def _crashed(self, heard: Heard) -> None:
         """The package's program ended while tests ran: those that print a panic did it, or all that ran."""
         tests = [t for t in heard.running if not any(o.startswith(f"{t}/") for o in heard.running)]
         for test in tests:
             text = "".join(heard.outputs.get(test, ())) + "".join(heard.own)
-            self._channel.send("crash", id=f"{heard.label}/{test}", text=cut(text))
+            self._channel.send("crash", id=f"{heard.label}/{test}", text=cut(text), package=heard.label)
             self._ended.add(f"{heard.label}/{test}")
         heard.running.clear()
+
+
+def _told(heard: Heard, test: str) -> str:
+    """The outcome of a test that stands behind what it wrote, in a line that the go tool did not take for one."""
+    ends = re.findall(rf"--- (PASS|SKIP): {re.escape(test)} \(", "".join(heard.outputs.get(test, ())))
+    return {"PASS": "passed", "SKIP": "skipped"}.get(ends[-1], "") if ends else ""
 
 
 def main() -> int:

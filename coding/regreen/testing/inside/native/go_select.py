@@ -19,11 +19,12 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Package:
-    """`label` is what its ids begin with."""
+    """`label` is what its ids begin with; `files` are its test files that this machine builds."""
 
     path: str
     folder: Path
     label: str
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,16 @@ def _relative(folder: Path, top: Path) -> str:
 
 
 def _folders(entry: str, by_folder: dict[str, Package], top: Path) -> list[str]:
-    """Packages that are meant as a whole: by a folder, by a file without tests, by a label."""
+    """Packages that are meant as a whole: by a folder, by a pattern (`./sub/...`) or an import path of the go tool, by
+    a file without tests, by a label."""
+    if entry.endswith("..."):
+        entry = entry[:-3].rstrip("/") or "."
+        inside = f"{entry}/"
+    else:
+        inside = "\n"
+    named = [f for f, p in by_folder.items() if p.path == entry or p.path.startswith(inside)]
+    if named:
+        return named
     path = top / entry
     if path.is_dir():
         here = _relative(path, top)
@@ -110,6 +120,24 @@ def place_of(folder: Path, test: str) -> tuple[str, int]:
         if found:
             return file.name, text.count("\n", 0, found.start())
     return "", 0
+
+
+def all_tests(folder: Path, files: Iterable[str] = ()) -> list[str]:
+    """The tests that the files of a package have, in order; without `files`, also what build tags leave out."""
+    found = _tests_in([folder / f for f in files] or sorted(folder.glob("*_test.go")))
+    return sorted(t for t in found if t != "TestMain" and re.match(r"(?:Test|Fuzz)(?![a-z])", t))
+
+
+def replaces_output(folder: Path, files: Iterable[str]) -> bool:
+    """Whether test files put something else in the place of the standard output, so that a last word may be lost."""
+    for file in files:
+        try:
+            text = (folder / file).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        if re.search(r"\bos\.Stdout\s*(?:,[^=\n]{0,200})?=[^=]", text):
+            return True
+    return False
 
 
 def _known(package: Package) -> set[str]:
