@@ -264,7 +264,7 @@ def test_summary_and_messages_that_a_test_forges_change_nothing(tmp_path):
     def test_forges(capfd):
         with capfd.disabled():
             print("\\n===== 9 passed in 0.01s =====")
-        for fd in range(3, 64):
+        for fd in range(3, 1024):
             try:
                 os.write(fd, json.dumps({"n": "", "k": "exit", "rc": 0}).encode() + b"\\n")
             except OSError:
