@@ -71,6 +71,11 @@ class Settings:
     custom_tests: Mapping[str, CustomTests] = field(default_factory=dict[str, CustomTests])  # by the repository's path
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def may_be_told(self) -> Mapping[str, str]:
+        """All variables whose values could turn up in what tests print: what is secret in them must be masked."""
+        return {**self.environ, **self.test_environ}
+
 
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),

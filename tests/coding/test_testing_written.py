@@ -172,3 +172,14 @@ def test_run_that_asks_for_nothing_installs_no_hook_and_one_that_asks_changes_no
     report, paths = written(root)
     assert (report.status, paths) == (SuiteStatus.FAILED, ["x"])
     assert tree(root) == before
+
+
+def test_what_the_user_gives_to_tests_reaches_them_and_is_masked_where_it_is_secret(tmp_path):
+    code = "import os\ndef test_a(): assert os.environ['SHOP_API_TOKEN'] + os.environ['MODE'] == 'other'\n"
+    given = {"SHOP_API_TOKEN": "zq81-" + "Ab3dE6gH9" * 3, "MODE": "fast"}
+    report = run_tests(
+        project(tmp_path, {"test_a.py": code}), settings_with(tmp_path, test_environ=given), environment={}
+    )
+    text = report.failures[0].message + report.failures[0].excerpt
+    assert "fast" in text
+    assert given["SHOP_API_TOKEN"] not in text

@@ -58,7 +58,7 @@ class Engine:
         self._cwd = cwd or Path.cwd()
         self._approve = approve
         self.caller_present = caller_present
-        self._redact = Redactor.from_environ(settings.environ)
+        self._redact = Redactor.from_environ(settings.may_be_told)
         self._sessions: dict[Path, Session] = {}
         self._fixes: dict[str, FixJob] = {}
         self._lock = threading.RLock()

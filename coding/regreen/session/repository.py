@@ -70,7 +70,7 @@ class Session:
         self.root = self.workspace.root
         self.key = repo_key(self.root)
         self.journal = Journal(store, self.workspace)
-        self.redact = Redactor.from_environ(settings.environ)
+        self.redact = Redactor.from_environ(settings.may_be_told)
         self._approve = approve
         with store.transaction() as db:
             db.execute("INSERT OR IGNORE INTO repos VALUES (?, ?)", (self.key, str(self.root)))

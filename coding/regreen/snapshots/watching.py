@@ -18,7 +18,7 @@ from regreen.sandbox.hiding import repositories
 from regreen.snapshots.hooks import hook_folders
 from regreen.workspace import Stat, Workspace, is_protected, is_version_control
 from regreen.workspace.beneath import Folder, Root
-from regreen.workspace.looking import LINK_MARK, kind_of, look
+from regreen.workspace.looking import kind_of, look
 
 MAX_ITEMS = 2000
 MAX_FOLDERS = 200  # that the search for protected names enters
@@ -249,11 +249,6 @@ def stat_of(folder: Folder, name: str) -> Stat:
 def below(path: str, folders: set[str]) -> bool:
     """Whether one of `folders` holds `path`."""
     return any(p.as_posix() in folders for p in PurePosixPath(path).parents)
-
-
-def target_of(data: bytes) -> str:
-    """What a link leads to, from its bytes."""
-    return os.fsdecode(data.removeprefix(LINK_MARK))
 
 
 def _join(folder: str, name: str) -> str:

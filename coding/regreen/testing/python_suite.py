@@ -139,7 +139,7 @@ class _Run:
         self._process = process
         self._started = started
         self.log = new_log(request.store_folder)
-        self._redact = Redactor.from_environ(request.settings.environ)
+        self._redact = Redactor.from_environ(request.settings.may_be_told)
         self._written: set[str] = set()
         self._written_full = False
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from regreen import commands, sandbox
+from regreen.commands.programs import batch_problem
 from regreen.errors import UsageError
 from regreen.model import CaseOutcome, Counts, Failure, SuiteReport, SuiteStatus
 from regreen.redact import Redactor
@@ -70,6 +71,9 @@ def _run(runner: Reported, request: SuiteRequest, cancel: Cancel, on_progress: O
         plan = runner.plan(asked)
         if isinstance(plan, Absent):
             return replace(blank, status=plan.status, message=plan.message)
+        problem = batch_problem(Path(plan.argv[0]), plan.argv[1:])
+        if problem:
+            return replace(blank, status=SuiteStatus.ENVIRONMENT, message=problem)
         blank = replace(
             blank, argv=plan.shown or plan.argv, interpreter=plan.interpreter, log=str(new_log(request.store_folder))
         )
@@ -135,7 +139,7 @@ class _Report:
 
     def __init__(self, asked: Asked, plan: Plan, heard: Heard, ended: Ended) -> None:
         self._asked, self._plan, self._heard, self._ended = asked, plan, heard, ended
-        self._redact = Redactor.from_environ(asked.request.settings.environ)
+        self._redact = Redactor.from_environ(asked.request.settings.may_be_told)
 
     def put_together(self, blank: SuiteReport, started: float, foreign: int) -> SuiteReport:
         heard = self._heard

@@ -17,7 +17,6 @@ from regreen.testing.looking import Look
 from regreen.testing.reported import Reported
 from regreen.testing.runners.row import CONFIGURED, DEPENDENCY, Sign
 
-RUNNERS = ("vitest", "jest", "mocha", "node")
 _SHELL = re.compile(r"[&|;<>`\n]|\$[({A-Za-z_]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _LOCAL = re.compile(

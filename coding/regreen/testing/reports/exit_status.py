@@ -35,7 +35,7 @@ def judged(name: str, asked: Asked, ended: Ended, why: str, nothing: str = "") -
         return Heard(nothing=nothing, notes=(note,))
     if completed.returncode == 0:
         return Heard(cases=(Case(name, "passed", completed.duration_s),), notes=(note,))
-    text = Redactor.from_environ(asked.request.settings.environ)(tail(ended.log))
+    text = Redactor.from_environ(asked.request.settings.may_be_told)(tail(ended.log))
     lines = [line for line in text.splitlines() if line.strip()][-_LINES:]
     message = f"it ended with exit status {completed.returncode}"
     raw = RawFailure(name, "exit", message, (), text=text, sections=(("the output ends", "\n".join(lines)),))

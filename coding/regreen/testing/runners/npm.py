@@ -109,7 +109,7 @@ class _Script:
             return Heard(nothing=says(f"`{test}`", hidden))
         if status == 0:
             return Heard((Case(test, "passed", seconds),))
-        said = neutral(Redactor.from_environ(asked.request.settings.environ)(log)).strip()
+        said = neutral(Redactor.from_environ(asked.request.settings.may_be_told)(log)).strip()
         failure = RawFailure(
             test, "ExitStatus", f"exit status {status}", (), sections=(("output", _end(said, _EXCERPT)),),
             place=(asked.look.at("package.json"), 0),

@@ -15,8 +15,6 @@ _SECTION = re.compile(r"^---- (?P<name>\S.{0,2000}?)(?: - (?:should panic|compil
 _SUMMARY = re.compile(r"^test result: (?:ok|FAILED)\. \d+ passed; \d+ failed;")
 _OUTCOMES = {"ok": "passed", "FAILED": "failed", "failed": "failed", "ignored": "skipped"}
 
-OnResult = Callable[[str, str, str], None]
-
 
 class TextReader:
     """Takes lines; tells (name, outcome, text) of each test when its program's summary has come, and `summaries`."""
