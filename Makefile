@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-other lint format bench node tools lock clean
+.PHONY: help setup demo test test-other lint format bench crash-fuzz node tools lock clean
 
 help:
 	@echo "make demo    a red example repository, turned green offline"
 	@echo "make test    lint, then all tests"
-	@echo "make lint | format | bench | node | tools | setup | lock | clean"
+	@echo "make lint | format | bench | crash-fuzz | node | tools | setup | lock | clean"
 
 setup: $(STAMP)
 
@@ -52,6 +52,10 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/testing.py
+
+# Kills hundreds of fix runs at random moments; `--only SEED` runs one of them again.
+crash-fuzz: $(STAMP)
+	$(BIN)/python scripts/crash_fuzz.py --jobs $(JOBS)
 
 # Needs uv. The lock holds names and versions only, so that any index can serve it.
 lock:

@@ -17,9 +17,9 @@ from regreen.redact import Redactor
 from regreen.wire import Json, to_json
 
 EventKind: TypeAlias = Literal[
-    "run_started", "attempt_started", "edit_applied", "tests_started", "tests_progress", "tests_finished",
-    "attempt_finished", "snapshot_taken", "restored", "budget", "search_progress", "recovered", "error",
-    "run_finished",
+    "run_started", "snapshot_taken", "baseline_taken", "attempt_started", "edit_applied", "tests_started",
+    "tests_progress", "tests_finished", "gate_finished", "verification_failed", "attempt_finished", "restored",
+    "budget", "search_progress", "recovered", "error", "run_finished",
 ]  # fmt: skip
 
 

@@ -1,7 +1,9 @@
 """Long work with a handle: a job runs in a thread of its own, can be waited for, watched, and cancelled.
 
 A job is recorded in the store when it begins and when it ends, so that its result survives the process. What a job
-does is handed in; here is only its life: `running` -> (`waiting_for_edits` <-> `running`) -> `done`.
+does is handed in; here is only its life: `running` -> (`waiting_for_edits` <-> `running`) -> `done`. Seen from another
+process it is `running` while its own process lives, `interrupted` when that has died and nobody has put back yet what
+the job changed, and `done` after that.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias
+from contextlib import suppress
+from pathlib import Path
+from sqlite3 import Row
+from typing import Any, Literal, TypeAlias
 
-from regreen.errors import RegreenError, UsageError
+from regreen.errors import Busy, RegreenError, UsageError
+from regreen.model import Counts, SuiteReport, SuiteStatus
 from regreen.sandbox import Cancel
 from regreen.store import Store
-from regreen.wire import Json
+from regreen.wire import Json, to_object
 
 JobState: TypeAlias = Literal["running", "waiting_for_edits", "done"]
 JobKind: TypeAlias = Literal["fix", "test"]
@@ -27,6 +33,33 @@ _log = logging.getLogger(__name__)
 STOP_S = 15.0
 """How long the end of a job is waited for: its processes die at once, restoring takes the rest."""
 _POLL_S = 0.25  # how often a waiting caller looks for progress to pass on
+_TOLD_EVERY_S = 0.5  # how often progress is written down for other processes
+_PROGRESS = "progress"  # the file in the run's folder that holds the latest
+_MAX_PROGRESS_BYTES = 1000
+_ATTEMPT_DETAILS = ("failures", "edits", "tree")
+
+
+def born(pid: int) -> str | None:
+    """What tells this process from a later one of the same number: boot and start time. "" where the system does not
+    say; None where there is no such process, or only a dead one that nobody has waited for."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return None
+    except PermissionError:
+        pass
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rsplit(")", 1)[-1].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
+        return None if fields[0] in "ZX" else f"{boot} {fields[19]}"
+    except (OSError, IndexError):
+        return ""
+
+
+def lives(pid: int, was_born: str) -> bool:
+    """Does the process live that had this number, and was born so ("" = not known)?"""
+    now = born(pid)
+    return now is not None and (not was_born or not now or now == was_born)
 
 
 class Job:
@@ -46,10 +79,12 @@ class Job:
         self._on_cancel: Callable[[], None] = lambda: None
         self._settled: Callable[[], bool] = lambda: True
         self._thread: threading.Thread | None = None
+        self._told_at = -_TOLD_EVERY_S
+        pid = os.getpid()
         with store.transaction() as db:
             db.execute(
-                "INSERT INTO runs (id, repo, kind, state, created, pid, request) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (job_id, repo, kind, "running", time.time(), os.getpid(), json.dumps(request)),
+                "INSERT INTO runs (id, repo, kind, state, created, pid, born, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (job_id, repo, kind, "running", time.time(), pid, born(pid) or "", json.dumps(request)),
             )
 
     @property
@@ -124,6 +159,12 @@ class Job:
         with self._changed:
             self._progress = text
             self._changed.notify_all()
+            now = time.monotonic()
+            tell = now - self._told_at >= _TOLD_EVERY_S
+            self._told_at = now if tell else self._told_at
+        if tell:
+            with suppress(OSError):  # only a service to those who ask from elsewhere
+                (self._store.run_folder(self.id) / _PROGRESS).write_text(text, "utf-8", "backslashreplace")
 
     def resume(self) -> bool:
         """`waiting_for_edits` -> `running`, for exactly one caller; False where it was not waiting."""
@@ -178,15 +219,73 @@ class Jobs:
 
     def recorded(self, job_id: str) -> dict[str, Json]:
         """What is known of a job of another or an earlier process. Raises UsageError (`not_found`)."""
-        rows = self._store.rows("SELECT state, result FROM runs WHERE id = ?", job_id)
+        row = self._row(job_id)
+        if row["finished"] is None and not lives(row["pid"], row["born"]) and row["kind"] == "test":
+            self._close_test(row)
+            row = self._row(job_id)
+        if row["finished"] is not None:
+            return self._ended(row)
+        if lives(row["pid"], row["born"]):
+            progress = f"{self._told(job_id)} (in another process, {row['pid']})"
+            return {"job_id": job_id, "state": "running", "progress": progress, "attempts": self._attempts(job_id)}
+        progress = f"interrupted: process {row['pid']} ended in the middle of it; what it changed is put back when "
+        progress += f"{row['root'] or 'its repository'} is used next"
+        return {"job_id": job_id, "state": "interrupted", "progress": progress, "attempts": self._attempts(job_id)}
+
+    def cancel_recorded(self, job_id: str) -> dict[str, Json]:
+        """The result of an ended job of another process. Raises Busy for one that runs there: only that can end it."""
+        row = self._row(job_id)
+        if row["finished"] is None and lives(row["pid"], row["born"]):
+            raise Busy(
+                f"{job_id} runs in another process ({row['pid']}), in {row['root'] or 'a repository unknown here'}",
+                f"cancel it there, or end process {row['pid']}: what it changed is then put back",
+            )
+        return self.recorded(job_id)
+
+    def tidy(self) -> None:
+        """Close test runs whose process has died; a fix run is closed by whoever puts back what it changed."""
+        for row in self._store.rows("SELECT * FROM runs WHERE finished IS NULL AND kind = 'test'"):
+            if not lives(row["pid"], row["born"]):
+                self._close_test(row)
+
+    def _row(self, job_id: str) -> Row:
+        rows = self._store.rows(
+            "SELECT runs.*, repos.root FROM runs LEFT JOIN repos ON repos.key = runs.repo WHERE runs.id = ?", job_id
+        )
         if not rows:
             raise UsageError(
                 "not_found", f"there is no job {job_id!r}", "give a job_id that fix_tests or run_tests told"
             )
-        if rows[0]["state"] == "done":
-            result: dict[str, Json] = json.loads(rows[0]["result"])
-            return {"job_id": job_id, "state": "done", **result}
-        return {"job_id": job_id, "state": "running", "progress": "runs in another process", "attempts": []}
+        return rows[0]
+
+    def _ended(self, row: Row) -> dict[str, Json]:
+        result: dict[str, Json] = json.loads(row["result"])
+        if row["kind"] == "fix" and not result.get("attempts"):  # closed by another process than its own
+            result["attempts"] = self._attempts(row["id"])
+        return {"job_id": row["id"], "state": "done", **result}
+
+    def _attempts(self, job_id: str) -> list[Json]:
+        rows = self._store.rows("SELECT attempt FROM attempts WHERE run = ? ORDER BY number", job_id)
+        attempts: list[dict[str, Any]] = [json.loads(r["attempt"]) for r in rows]
+        return [{k: v for k, v in a.items() if k not in _ATTEMPT_DETAILS} for a in attempts]
+
+    def _told(self, job_id: str) -> str:
+        try:
+            with (self._store.folder / "runs" / job_id / _PROGRESS).open("rb") as file:
+                return file.read(_MAX_PROGRESS_BYTES).decode("utf-8", "replace") or "running"
+        except OSError:
+            return "running"
+
+    def _close_test(self, row: Row) -> None:
+        died = SuiteReport(
+            SuiteStatus.CANCELLED, "", (), "", "", Counts(), (), (), 0.0,
+            message=f"process {row['pid']}, which ran these tests, ended before they did; run them again",
+        )  # fmt: skip
+        with self._store.transaction() as db:
+            db.execute(
+                "UPDATE runs SET state = 'done', finished = ?, result = ? WHERE id = ? AND finished IS NULL",
+                (time.time(), json.dumps(to_object(died)), row["id"]),
+            )
 
     def stop_all(self, timeout_s: float) -> None:
         """Cancel every job of this process and wait for their ends, `timeout_s` in all."""

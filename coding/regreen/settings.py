@@ -22,6 +22,7 @@ MODES: tuple[str, ...] = get_args(Mode)
 SANDBOX_WISHES: tuple[str, ...] = get_args(SandboxWish)
 SANDBOX_LEVELS = ("", "bwrap", "landlock", "seatbelt", "job", "container", "none")
 CONTAINER_ENGINES = ("", "docker", "podman")
+_MAX_NAME = 60  # characters of a gate's name
 EDIT_FORMATS = ("auto", "search_replace", "unified_diff", "apply_patch", "str_replace", "whole_file")
 
 
@@ -51,6 +52,16 @@ class CustomTests:
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """A check besides the tests that the user wants a fix to pass: a linter, a type checker, a build. It has passed
+    with exit status 0. `timeout_s` 0 is the limit of a test run."""
+
+    name: str
+    argv: tuple[str, ...]
+    timeout_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that an operator can choose. `roots` are the folders the operator named: they are trusted."""
 
@@ -69,6 +80,7 @@ class Settings:
     python: str = ""  # interpreter for the project's tests; empty = find one
     strict_edits: bool = False  # edits must match exactly, to the last blank
     custom_tests: Mapping[str, CustomTests] = field(default_factory=dict[str, CustomTests])  # by the repository's path
+    gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict[str, tuple[Gate, ...]])  # by that path too
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -79,7 +91,7 @@ class Settings:
 
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
-    "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,),
+    "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,), "gates": (dict,),
     "python": (str,), "strict_edits": (bool,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
@@ -133,31 +145,73 @@ def load_settings(
         python=chosen["python"],
         strict_edits=_truth("REGREEN_STRICT_EDITS", environ, file.get("strict_edits", False)),
         custom_tests=_custom_tests(file.get("tests", {})),
+        gates=_gates(file.get("gates", {})),
         limits=limits,
     )
 
 
 def _custom_tests(tables: Mapping[str, Any]) -> dict[str, CustomTests]:
     """The tables `[tests."/path/of/repo"]`."""
-    return {path: _custom(path, table) for path, table in tables.items()}
+    return {str(Path(path)): _custom(path, table) for path, table in tables.items()}
 
 
 def _custom(path: str, table: Any) -> CustomTests:
     name = f'[tests."{path}"]'
-    if not Path(path).is_absolute():
-        raise ConfigError("config_refused", f"{name}: {path!r} is no absolute path", "name the repository's folder")
+    _absolute(name, path)
     if not isinstance(table, dict) or set(table) - {"argv", "junit"}:  # pyright: ignore[reportUnknownArgumentType]
         raise ConfigError("config_refused", f"{name} holds something else than argv and junit",
                           'write argv = ["./run", "tests"] and, for its reports, junit = "build/*.xml"')  # fmt: skip
     given = cast("dict[str, Any]", table)
-    argv, junit = given.get("argv"), given.get("junit", "")
-    words = cast("list[object]", argv) if isinstance(argv, list) else []
-    if not words or not all(isinstance(w, str) and w and "\0" not in w for w in words):
-        raise ConfigError("config_refused", f"{name}: argv is {argv!r}", 'give a list of words: ["./run", "tests"]')
+    junit = given.get("junit", "")
+    words = _words(name, given.get("argv"), '["./run", "tests"]')
     if not isinstance(junit, str) or Path(junit).is_absolute() or ".." in Path(junit).parts or "\0" in junit:
         raise ConfigError("config_refused", f"{name}: junit is {junit!r}",
                           "give a path or glob inside the repository, relative to it")  # fmt: skip
-    return CustomTests(tuple(map(str, words)), junit)
+    return CustomTests(words, junit)
+
+
+def _gates(tables: Mapping[str, Any]) -> dict[str, tuple[Gate, ...]]:
+    """The lists of tables `[[gates."/path/of/repo"]]`, in their order."""
+    found: dict[str, tuple[Gate, ...]] = {}
+    for path, listed in tables.items():
+        where = f'[[gates."{path}"]]'
+        _absolute(where, path)
+        if not isinstance(listed, list):
+            raise ConfigError("config_refused", f"{where} is no list of tables",
+                              f"write {where} in double brackets for each gate, with name and argv below")  # fmt: skip
+        gates = tuple(_gate(where, table) for table in cast("list[Any]", listed))
+        twice = [g.name for i, g in enumerate(gates) if g.name in {other.name for other in gates[:i]}]
+        if twice:
+            raise ConfigError("config_refused", f"{where}: two gates are named {twice[0]!r}", "give each its own name")
+        found[str(Path(path))] = gates
+    return found
+
+
+def _gate(where: str, table: Any) -> Gate:
+    if not isinstance(table, dict) or set(table) - {"name", "argv", "timeout_s"}:  # pyright: ignore[reportUnknownArgumentType]
+        raise ConfigError("config_refused", f"{where} holds something else than name, argv and timeout_s",
+                          'write name = "types" and argv = ["mypy", "src"]')  # fmt: skip
+    given = cast("dict[str, Any]", table)
+    name, timeout_s = given.get("name"), given.get("timeout_s", 0.0)
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= _MAX_NAME:
+        raise ConfigError("config_refused", f"{where}: name is {name!r}",
+                          f'give a name of at most {_MAX_NAME} characters, such as "types"')  # fmt: skip
+    words = _words(f"{where} {name}", given.get("argv"), '["mypy", "src"]')
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 <= timeout_s < float("inf"):
+        raise ConfigError("config_refused", f"{where} {name}: timeout_s is {timeout_s!r}", "give seconds, such as 120")
+    return Gate(name.strip(), words, float(timeout_s))
+
+
+def _absolute(where: str, path: str) -> None:
+    if not Path(path).is_absolute():
+        raise ConfigError("config_refused", f"{where}: {path!r} is no absolute path", "name the repository's folder")
+
+
+def _words(where: str, argv: object, example: str) -> tuple[str, ...]:
+    words = cast("list[object]", argv) if isinstance(argv, list) else []
+    if not words or not all(isinstance(w, str) and w and "\0" not in w for w in words):
+        raise ConfigError("config_refused", f"{where}: argv is {argv!r}", f"give a list of words: {example}")
+    return tuple(map(str, words))
 
 
 def _folder(environ: Mapping[str, str], name: str, default: Path) -> Path:

@@ -68,8 +68,19 @@ CREATE TABLE plans (
     repo TEXT NOT NULL, id TEXT NOT NULL, created REAL NOT NULL, request TEXT NOT NULL, PRIMARY KEY (repo, id));
 ALTER TABLE entries ADD COLUMN before_attributes BLOB;
 """
-_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES)  # each makes the next version out of the one before
+_ATTEMPTS_AND_OWNERS = """
+CREATE TABLE attempts (
+    run TEXT NOT NULL, number INTEGER NOT NULL, proposal TEXT NOT NULL, attempt TEXT NOT NULL, created REAL NOT NULL,
+    PRIMARY KEY (run, number));
+ALTER TABLE runs ADD COLUMN born TEXT NOT NULL DEFAULT '';
+"""  # born: what tells the process of this pid from another that gets the same number later
+_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES, _ATTEMPTS_AND_OWNERS)  # each makes one version out of the last
 SCHEMA_VERSION = len(_MIGRATIONS)
+
+_FORGETTABLE = """
+SELECT id FROM (SELECT id FROM runs WHERE finished IS NOT NULL ORDER BY finished DESC, rowid DESC LIMIT -1 OFFSET ?)
+WHERE id NOT IN (SELECT run_id FROM transactions WHERE state != 'rolled_back')
+"""
 
 
 def new_id(kind: str) -> str:
@@ -190,10 +201,11 @@ class Store:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
-    def prune_runs(self, *, keep: int = 50, keep_logs: int = 20) -> None:
+    def prune_runs(self, *, keep: int = 50, keep_logs: int = 20, keep_rows: int = 500) -> None:
         """Delete the files of all but the newest ended runs, and old logs of tests run without a job.
 
-        What cannot be deleted now is left for the next time.
+        Of the newest `keep_rows` ended runs the records stay (request, attempts, result), and of every run whose
+        changes can still be put back. What cannot be deleted now is left for the next time.
         """
         old = self.rows("SELECT id FROM runs WHERE finished IS NOT NULL ORDER BY finished DESC LIMIT -1 OFFSET ?", keep)
         for row in old:
@@ -201,6 +213,10 @@ class Store:
         for folder in (self.folder / "runs").glob("tests-*"):
             for log in sorted(folder.glob("*.log"), key=_age)[:-keep_logs]:
                 log.unlink(missing_ok=True)
+        if self.rows(f"SELECT 1 FROM ({_FORGETTABLE}) LIMIT 1", keep_rows):
+            with self.transaction() as db:
+                db.execute(f"DELETE FROM runs WHERE id IN ({_FORGETTABLE})", (keep_rows,))
+                db.execute("DELETE FROM attempts WHERE run NOT IN (SELECT id FROM runs)")
 
     def close(self) -> None:
         with self._guard:

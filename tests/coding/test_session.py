@@ -224,12 +224,12 @@ _DIES = textwrap.dedent(
     import os, sys
     from pathlib import Path
     sys.path.insert(0, sys.argv[2])
-    from support.engines import engine_on, ok, replacement
+    from support.engines import engine_on, ok, replacement, waiting_for_edits
     from support.repos import BUG
 
     root = Path(sys.argv[1])
     with engine_on(root) as engine:
-        job = ok(engine, "fix_tests", proposer="caller")["job_id"]
+        job = waiting_for_edits(engine)
         log = engine.fix_job(job).run._log
         def die(event):
             if event.kind == "tests_started" and log is not None:

@@ -114,22 +114,37 @@ def test_what_changes_in_two_test_runs_is_the_tests_doing_from_its_first_change_
     before = whole_state(root)
     snapshot = bench.start()
     first = bench.run_tests(
-        snapshot, lambda: [write(root / n, "1\n") for n in ("notes.txt", "log", "mine.txt")], seen=()
+        snapshot, lambda: [write(root / n, "1\n") for n in ("notes.txt", "log", "secret.env")], seen=()
     )
     bench.snapshots.restore_run("run-1", snapshot, final=False)
     assert (list(first), (root / "log").read_text()) == ([], "1\n")
 
     def again() -> None:
-        write(root / "notes.txt", "2\n")
-        write(root / "log", "1\n")  # the same bytes, at another time
-        (root / "mine.txt").unlink()
+        write(root / "notes.txt", "1\n")  # the same bytes, at another time
+        write(root / "log", "1\n")
+        (root / "secret.env").unlink()  # which git ignores
 
     second = bench.run_tests(snapshot, again, seen=())
-    assert (second.created, second.changed, second.deleted) == (("log",), ("notes.txt",), ("mine.txt",))
+    assert (second.created, second.changed, second.deleted) == (("log",), ("notes.txt",), ("secret.env",))
     report = bench.snapshots.restore_run("run-1", snapshot)
     assert report.conflicts == ()
     bench.snapshots.release(snapshot)
     assert differences(before, whole_state(root)) == []
+
+
+def test_file_that_the_user_works_on_in_every_test_run_is_his(bench: Bench) -> None:
+    snapshot = bench.start()
+    for number in range(4):
+        made = bench.run_tests(
+            snapshot,
+            lambda n=number: [write(bench.root / p, f"draft {n}\n") for p in ("notes.txt", "idea.py", "mine.txt")],
+            seen=(),
+        )
+        bench.snapshots.restore_run("run-1", snapshot, final=False)
+    assert set(made.unsure) == {"notes.txt", "idea.py", "mine.txt"}
+    assert set(told(bench.snapshots.restore_run("run-1", snapshot))) == {"notes.txt", "idea.py", "mine.txt"}
+    for name in ("notes.txt", "idea.py", "mine.txt"):
+        assert (bench.root / name).read_text() == "draft 3\n"
 
 
 def test_what_changes_between_test_runs_too_is_somebody_elses(bench: Bench) -> None:

@@ -13,6 +13,7 @@ import pytest
 from support.gitrepos import ENVIRON, differences, make_repo, whole_state, write
 from support.snapshotting import Bench
 
+from regreen.model import RestoreReport
 from regreen.snapshots import Snapshots
 from regreen.workspace import Journal
 
@@ -120,6 +121,26 @@ def test_recovery_reports_what_it_could_not_put_back(tmp_path: Path) -> None:
         report = bench.snapshots.recovered()["run-1"]
     assert [c.path for c in report.conflicts] == ["calc.py"]
     assert "staged.txt" in report.restored
+
+
+def test_recovery_that_is_killed_before_its_report_is_written_down_reports_the_same_again(tmp_path: Path) -> None:
+    root = make(tmp_path)
+    die_at(tmp_path, root, "tests")
+    write(root / "mine.txt", "user\n")
+    reports: list[RestoreReport] = []
+
+    class Stop(BaseException):
+        pass
+
+    def close(_: str, report: RestoreReport) -> None:
+        reports.append(report)
+        raise Stop
+
+    for _ in range(2):
+        with Bench(tmp_path, root) as bench, pytest.raises(Stop):
+            bench.snapshots.recovered(close)
+    assert [c.path for c in reports[0].conflicts] == ["mine.txt"]
+    assert reports[1].conflicts == reports[0].conflicts
 
 
 def test_what_the_user_did_after_the_crash_stays(tmp_path: Path) -> None:

@@ -82,17 +82,25 @@ def test_records_outlive_the_process(tmp_path: Path) -> None:
     second.close()
 
 
-def test_database_of_the_first_version_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path) -> None:
+_BACK_TO_2 = "DROP TABLE attempts; ALTER TABLE runs DROP COLUMN born; PRAGMA user_version=2;"
+_BACK_TO_1 = f"{_BACK_TO_2} DROP TABLE plans; ALTER TABLE entries DROP COLUMN before_attributes; PRAGMA user_version=1;"
+
+
+@pytest.mark.parametrize("back", [_BACK_TO_2, _BACK_TO_1])
+def test_database_of_an_earlier_version_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path, back: str) -> None:
     Store(tmp_path / "state").close()
     database = sqlite3.connect(tmp_path / "state/regreen.db")
     database.executescript(
-        "DROP TABLE plans; ALTER TABLE entries DROP COLUMN before_attributes; PRAGMA user_version=1;"
-        "INSERT INTO trust VALUES ('/a', 0, 'test')"
+        f"{back} INSERT INTO trust VALUES ('/a', 0, 'test');"
+        "INSERT INTO runs (id, repo, kind, state, created, pid, request, result)"
+        " VALUES ('job-1', 'r', 'fix', 'done', 1, 7, '{\"selection\": []}', '{\"a\": 1}')"
     )
     database.close()
     store = Store(tmp_path / "state")
     assert trust(store) == ["/a"]
+    assert [tuple(r) for r in store.rows("SELECT id, pid, born, result FROM runs")] == [("job-1", 7, "", '{"a": 1}')]
     assert store.rows("SELECT * FROM plans") == []
+    assert store.rows("SELECT * FROM attempts") == []
     assert store.rows("SELECT before_attributes FROM entries") == []
     store.close()
 
@@ -203,3 +211,20 @@ def test_repository_has_one_key_whatever_way_leads_to_it(tmp_path: Path) -> None
 
 def test_ids_do_not_repeat() -> None:
     assert len({new_id("run") for _ in range(1000)}) == 1000
+
+
+def test_records_of_old_runs_go_but_not_while_their_changes_can_be_put_back(store: Store) -> None:
+    with store.transaction() as db:
+        for number in range(6):
+            db.execute(
+                "INSERT INTO runs (id, repo, kind, state, created, finished, pid, request)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (f"job-{number}", "r", "fix", "done", number, None if number == 1 else number, 1, "{}"),
+            )
+            db.execute("INSERT INTO attempts VALUES (?, 1, '{}', '{}', 0)", (f"job-{number}",))
+        db.execute("INSERT INTO transactions VALUES ('txn-0', 'r', 'job-0', 'attempt 1', 'applied', 0)")
+        db.execute("INSERT INTO transactions VALUES ('txn-2', 'r', 'job-2', 'attempt 1', 'rolled_back', 0)")
+    store.prune_runs(keep_rows=2)
+    left = ["job-0", "job-1", "job-4", "job-5"]
+    assert [r["id"] for r in store.rows("SELECT id FROM runs ORDER BY id")] == left
+    assert [r["run"] for r in store.rows("SELECT run FROM attempts ORDER BY run")] == left

@@ -101,8 +101,12 @@ def test_fix_as_json_is_one_document_and_its_job_can_be_restored(shell):
     listed = shell.run("restore", "--json").document["restorable"]
     assert [(r["id"], r["what"], r["files"]) for r in listed] == [(done.document["job_id"], "fix: fixed", ["shop.py"])]
     assert shell.run("restore", done.document["job_id"]).code == 0
-    assert shell.run("restore", "--json").document["restorable"] == []
     assert (shell.cwd / "shop.py").read_text() == CODE
+    back = shell.run("restore", "--json").document["restorable"]
+    assert [(r["what"], r["files"]) for r in back] == [(f"restore of {done.document['job_id']}", ["shop.py"])]
+    assert shell.run("restore", back[0]["id"]).code == 0
+    assert (shell.cwd / "shop.py").read_text() == CODE.replace("-", "+")
+    assert shell.run("restore", "--json").document["restorable"][0]["id"] == done.document["job_id"]
 
 
 def test_fix_that_fails_puts_everything_back_and_ci_logs_plain_lines(shell):

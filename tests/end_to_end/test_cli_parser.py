@@ -27,20 +27,23 @@ HEAVY = (
 )
 
 
-@pytest.mark.parametrize("command", parser.COMMANDS, ids=lambda c: c.name)
+LINES = [c for command in parser.COMMANDS for c in (command.actions or (command,))]
+
+
+@pytest.mark.parametrize("command", [*parser.COMMANDS, *LINES], ids=lambda c: c.name)
 def test_every_command_shows_an_example_that_parses(command):
     words = shlex.split(command.example)
-    assert words[:2] == ["regreen", command.name]
+    assert command.name in words[1:3] and words[0] == "regreen"
     assert parser.build().parse_args(words[1:]).handler == command.handler
 
 
-@pytest.mark.parametrize("command", parser.COMMANDS, ids=lambda c: c.name)
+@pytest.mark.parametrize("command", LINES, ids=lambda c: c.name)
 def test_every_handler_exists(command):
     module, _, name = command.handler.partition(":")
     assert callable(getattr(import_module(f"regreen.cli.{module}"), name))
 
 
-@pytest.mark.parametrize("command", parser.COMMANDS, ids=lambda c: c.name)
+@pytest.mark.parametrize("command", LINES, ids=lambda c: c.name)
 def test_every_command_knows_the_common_options(command):
     common = ["--repo", ".", "--mode", "plan", "--sandbox", "off", "--json"]
     args = parser.build().parse_args([*shlex.split(command.example)[1:], *common])
@@ -55,6 +58,12 @@ def test_every_command_knows_the_common_options(command):
         "fix --max-attempts 0",
         "fix --budget-s nan",
         "fix --bud 3",
+        "fix --budget-tokens 1.5",
+        "fix --tests-policy none",
+        "runs",
+        "runs fly",
+        "runs show",
+        "runs list --limit 0",
         "read a.py --lines x",
         "serve --toolsets some",
     ],

@@ -63,3 +63,12 @@ def run_script(engine: Engine, path: Path, **options: Any) -> dict[str, Any]:
     fix_job = engine.fix(engine.session(), FixOptions(proposer="scripted", script=path, **options))
     assert fix_job.job.wait(100) == "done"
     return fix_job.job.data()
+
+
+def waiting_for_edits(engine: Engine, **arguments: object) -> str:
+    """The id of a fix run that has taken its baseline and waits for its caller's edits."""
+    job_id: str = ok(engine, "fix_tests", proposer="caller", wait_s=0, **arguments)["job_id"]
+    job = engine.jobs.live(job_id)
+    assert job is not None
+    assert job.wait(100) == "waiting_for_edits"
+    return job_id

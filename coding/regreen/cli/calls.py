@@ -66,7 +66,7 @@ def _interruptible() -> Generator[None]:
 
 def call(engine: Engine, screen: Screen, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
     """The structured result of one tool. It is short, so an interrupt waits for its end."""
-    return _guarded(screen, lambda progress: engine.call(tool, arguments, on_progress=progress.update).data)
+    return guarded(screen, lambda progress: engine.call(tool, arguments, on_progress=progress.update).data)
 
 
 def complete(engine: Engine, screen: Screen, start: Callable[[], Result],
@@ -85,7 +85,7 @@ def complete(engine: Engine, screen: Screen, start: Callable[[], Result],
         on_news(data)
         return data
 
-    return _guarded(screen, follow)
+    return guarded(screen, follow)
 
 
 def _unfinished(data: Mapping[str, Json]) -> str | None:
@@ -99,7 +99,8 @@ def _unfinished(data: Mapping[str, Json]) -> str | None:
             return None
 
 
-def _guarded(screen: Screen, work: Callable[[Progress], dict[str, Json]]) -> dict[str, Json]:
+def guarded(screen: Screen, work: Callable[[Progress], dict[str, Json]]) -> dict[str, Json]:
+    """The result of `work`, done in a thread of its own. An interrupt is only told: by `screen.interrupted`."""
     progress = screen.progress()
     with ThreadPoolExecutor(1, thread_name_prefix="regreen-call") as pool:
         try:

@@ -87,7 +87,7 @@ def undo(invocation: Invocation) -> Answer:
         for change in engine.session(str(repo)).standing_changes():
             arguments = {"repo": str(repo), "to": change}
             would = call(engine, invocation.screen, "restore", {**arguments, "dry_run": True})
-            if not any(would.get(key) for key in ("restored", "deleted", "conflicts", "error")):
+            if not any(would.get(key) for key in ("restored", "deleted", "merged", "conflicts", "error")):
                 continue  # somebody else has put it back already
             if invocation.args.dry_run:
                 return answer("restore", would)

@@ -49,7 +49,8 @@ def config(invocation: Invocation) -> Answer:
         "mode": s.mode, "sandbox": s.sandbox, "sandbox_level": s.sandbox_level, "network": s.network,
         "writable": s.writable, "env": sorted(s.test_environ),
         "container_engine": s.container_engine, "container_image": s.container_image,
-        "python": s.python, "strict_edits": s.strict_edits, "tests": s.custom_tests, "limits": s.limits,
+        "python": s.python, "strict_edits": s.strict_edits, "tests": s.custom_tests, "gates": s.gates,
+        "limits": s.limits,
         "state_dir": s.state_dir, "cache_dir": s.cache_dir, "config_file": _config_file(),
     })  # fmt: skip
     limits = to_object(s.limits)

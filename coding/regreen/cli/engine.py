@@ -47,7 +47,7 @@ def somebody_answers(screen: Screen) -> bool:
 def _recovered(reports: Mapping[str, RestoreReport]) -> Iterator[Line]:
     """What was put back of runs that were killed, and what could not be."""
     for run_id, report in reports.items():
-        names = (*report.restored, *report.deleted)
+        names = (*report.restored, *report.deleted, *report.merged)
         shown = ", ".join(names[:_SHOWN_NAMES]) + (
             f" and {len(names) - _SHOWN_NAMES} more" * (len(names) > _SHOWN_NAMES)
         )

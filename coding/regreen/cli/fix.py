@@ -30,7 +30,7 @@ def fix(invocation: Invocation) -> Answer:
     invocation.tell_repo(repo)
     options = _options(invocation, repo)
     with opened(invocation, repo) as engine:
-        data = complete(engine, invocation.screen, lambda: _start(engine, repo, options), _Follower(invocation.screen))
+        data = complete(engine, invocation.screen, lambda: _start(engine, repo, options), Follower(invocation.screen))
     return answer("fix_tests", data)
 
 
@@ -56,19 +56,23 @@ def _no_test(invocation: Invocation) -> None:
 def _options(invocation: Invocation, repo: Path) -> FixOptions:
     from regreen.session import FixOptions
 
-    args, script = invocation.args, _script(invocation)
+    args, script = invocation.args, script_of(invocation)
     return FixOptions(
         selection=tuple(invocation.inside(repo, args.tests)),
         proposer="scripted" if script is not None else args.proposer,
         paths=tuple(invocation.inside(repo, args.paths)),
+        tests=args.tests_policy,
         max_attempts=args.max_attempts or 0,
         budget_s=args.budget_s or 0.0,
+        budget_cpu_s=args.budget_cpu_s or 0.0,
+        budget_tokens=args.budget_tokens or 0,
+        budget_usd=args.budget_usd or 0.0,
         keep_partial=args.keep_partial,
         script=script,
     )
 
 
-def _script(invocation: Invocation) -> Path | None:
+def script_of(invocation: Invocation) -> Path | None:
     """The script's path; naming one chooses the scripted proposer. Raises UsageError."""
     proposer, script = invocation.args.proposer, invocation.args.script
     if proposer == "scripted" and not script:
@@ -78,7 +82,7 @@ def _script(invocation: Invocation) -> Path | None:
     return (invocation.cwd / cast("str", script)).resolve() if script else None
 
 
-class _Follower:
+class Follower:
     """Tells a person how the run goes: the failing tests once they are known; for a log, also each stage's end."""
 
     def __init__(self, screen: Screen) -> None:

@@ -24,13 +24,17 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. `handler` is `module:function` below `regreen.cli`; `example` is typed as it stands."""
+    """One command. `handler` is `module:function` below `regreen.cli`; `example` is typed as it stands.
+
+    With `actions`, one of these is typed after the name; example and handler are then those of one of them.
+    """
 
     name: str
     summary: str
     example: str
     handler: str
     options: tuple[Option, ...] = ()
+    actions: tuple[Command, ...] = ()
 
 
 def _option(*names: str, **settings: Any) -> Option:
@@ -72,6 +76,28 @@ _CI = _option("--ci", action="store_true", help="plain log lines on stderr: no c
 _TOKENS = _option("--max-tokens", type=_positive(int), metavar="N", help="size of the answer in tokens")
 _CURSOR = _option("--cursor", default="", help="go on where a truncated answer ended")
 
+_MAX_ATTEMPTS = _option("--max-attempts", type=_positive(int), metavar="N", help="end after N test runs (default: 6)")
+_BUDGET_S = _option("--budget-s", type=_positive(float), metavar="S", help="seconds of work (default: 300)")
+_SCRIPT = _option("--script", metavar="FILE.jsonl", help="one proposal a line, for the scripted proposer")
+_RUN = _option("run", metavar="RUN", help="its id, or the beginning of it")
+
+_RUNS: tuple[Command, ...] = (
+    Command("list", "fix runs, the newest first", "regreen runs list --limit 5", "runs:list_runs",
+            (_option("--limit", type=_positive(int), default=20, metavar="N", help="how many (default: 20)"),
+             _option("--all", action="store_true", help="of all repositories"))),
+    Command("show", "what a run was asked, tried, and came to", "regreen runs show job-5f0c9a1e2b7d", "runs:show",
+            (_RUN,)),
+    Command("resume", "go on from a run that ended without a fix",
+            "regreen runs resume job-5f0c9a1e2b7d --budget-s 600", "runs:resume",
+            (_RUN, _MAX_ATTEMPTS, _BUDGET_S,
+             _option("--proposer", choices=("auto", "search", "scripted"),
+                     help="where fixes come from (default: as it was)"),
+             _SCRIPT, _CI, _PYTHON)),
+    Command("replay", "a run's attempts again, in a scratch copy, compared with the record",
+            "regreen runs replay job-5f0c9a1e2b7d", "runs:replay",
+            (_RUN, _option("--keep", metavar="FOLDER", help="leave the copy in this new folder"), _CI)),
+)  # fmt: skip
+
 COMMANDS: tuple[Command, ...] = (
     Command("fix", "turn failing tests green, or put everything back",
             "regreen fix --tests tests/test_cart.py", "fix:fix",
@@ -80,9 +106,13 @@ COMMANDS: tuple[Command, ...] = (
              _option("--paths", **_MANY, metavar="GLOB", help="files that may be edited; may be repeated"),
              _option("--proposer", choices=("auto", "search", "scripted"), default="auto",
                      help="where fixes come from: the offline search, or the lines of --script"),
-             _option("--script", metavar="FILE.jsonl", help="one proposal a line, for the scripted proposer"),
-             _option("--max-attempts", type=_positive(int), metavar="N"),
-             _option("--budget-s", type=_positive(float), metavar="S", help="seconds of work (default: 300)"),
+             _SCRIPT,
+             _option("--tests-policy", choices=("readonly", "additions_only", "editable"), default="readonly",
+                     help="what may be done to test files (default: readonly)"),
+             _MAX_ATTEMPTS, _BUDGET_S,
+             _option("--budget-cpu-s", type=_positive(float), metavar="S", help="processor seconds of the tests"),
+             _option("--budget-tokens", type=_positive(int), metavar="N", help="tokens that proposals may cost"),
+             _option("--budget-usd", type=_positive(float), metavar="X", help="dollars that proposals may cost"),
              _option("--keep-partial", action="store_true", help="keep the best attempt although it is not green"),
              _CI, _PYTHON)),
     Command("test", "run the tests and condense what failed", "regreen test tests/test_cart.py", "testing:test",
@@ -119,7 +149,8 @@ COMMANDS: tuple[Command, ...] = (
              _option("--strict", action="store_true", help="exact matches only, to the last blank"))),
     Command("changes", "what differs from HEAD, a snapshot or the start of a run", "regreen changes --since HEAD",
             "changing:changes",
-            (_option("--since", default="HEAD", metavar="X", help="HEAD, a snapshot or a run (default: HEAD)"),)),
+            (_option("--since", default="HEAD", metavar="X",
+                     help="HEAD, another commit, a run, a transaction or a snapshot (default: HEAD)"),)),
     Command("restore", "put back what an edit or a run changed", "regreen restore txn-5f0c9a1e2b7d --dry-run",
             "changing:restore",
             (_option("to", nargs="?", default="", metavar="TO",
@@ -127,6 +158,8 @@ COMMANDS: tuple[Command, ...] = (
              _option("--dry-run", action="store_true", help="show what would be put back"))),
     Command("undo", "take back the latest edit", "regreen undo", "changing:undo",
             (_option("--dry-run", action="store_true", help="show what would be put back"),)),
+    Command("runs", "what fix runs did; go on from one, or replay it", "regreen runs list --limit 5", "runs:list_runs",
+            actions=_RUNS),
     Command("trust", "let tests of a folder be run", "regreen trust ~/src/shop", "trusting:trust",
             (_option("folder", nargs="?", metavar="DIR", help="default: the repository around this folder"),
              _option("--remove", action="store_true", help="take the trust away"),
@@ -186,12 +219,21 @@ def build() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for command in COMMANDS:
-        sub = commands.add_parser(command.name, help=command.summary, description=_sentence(command.summary),
-                                  epilog=f"example: {command.example}", allow_abbrev=False)  # fmt: skip
-        for option in (*command.options, *_COMMON):
-            sub.add_argument(*option.names, **option.settings)
-        sub.set_defaults(handler=command.handler)
+        _add(commands, command)
     return parser
+
+
+def _add(commands: Any, command: Command) -> None:
+    sub = commands.add_parser(command.name, help=command.summary, description=_sentence(command.summary),
+                              epilog=f"example: {command.example}", allow_abbrev=False)  # fmt: skip
+    if command.actions:
+        actions = sub.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+        for action in command.actions:
+            _add(actions, action)
+        return
+    for option in (*command.options, *_COMMON):
+        sub.add_argument(*option.names, **option.settings)
+    sub.set_defaults(handler=command.handler)
 
 
 def parse(typed: Sequence[str]) -> argparse.Namespace:

@@ -239,9 +239,11 @@ def _restore(data: Data) -> Iterator[Line]:
         yield Line(f"{would}restored {path}", "good")
     for path in data.get("deleted", []):
         yield Line(f"{would}deleted {path}", "good")
+    for path in data.get("merged", []):
+        yield Line(f"{would}restored {path}, with what was changed there since", "good")
     for conflict in data.get("conflicts", []):
         yield conflict_line(conflict["path"], conflict["reason"])
-    if not any(data.get(k) for k in ("restored", "deleted", "conflicts")):
+    if not any(data.get(k) for k in ("restored", "deleted", "merged", "conflicts")):
         yield Line("nothing to put back")
     if data.get("transaction"):
         yield Line(f"`regreen restore {data['transaction']}` takes this back", "dim")

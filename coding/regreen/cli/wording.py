@@ -22,8 +22,8 @@ _PHRASES = (
     (r"wait with job_status", "wait"),
     (r"wait for it with job_status", "wait for it"),
     (r"give a job_id or a transaction\b[^.]*", "`regreen restore` lists the runs and transactions there are"),
-    (r"give a job_id that [^.]*", "`regreen restore` lists the runs there are"),
-    (r"see `regreen runs list`", "`regreen restore` lists them"),
+    (r"restore the run by its job_id instead", "restore the run instead"),
+    (r"give a job_id that [^.]*", "`regreen runs list` lists the runs there are"),
     (
         r"start with `--root DIR`, or give the `repo` argument: [^.]*",
         "go to a repository, or name it with `--repo DIR`",

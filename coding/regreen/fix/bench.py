@@ -8,8 +8,9 @@ from typing import Protocol
 
 from regreen.fix.brief import Insight
 from regreen.fix.convergence import StopRules
+from regreen.fix.gates import Gate, GateReport
 from regreen.fix.scope import Scope
-from regreen.model import SuiteReport
+from regreen.model import Attempt, Proposal, SuiteReport, Tried
 from regreen.settings import Limits
 from regreen.snapshots import Snapshots
 from regreen.workspace import Journal, Workspace
@@ -32,18 +33,31 @@ class RunTests(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FixRequest:
-    """What a run is asked to do. `selection` is the scope: the tests that count, empty for all."""
+    """What a run is asked to do. `selection` is the scope: the tests that count, empty for all.
+
+    `history` holds the tries of an earlier run that this one goes on from: told to the proposer, and counted nowhere.
+    """
 
     run_id: str
     selection: tuple[str, ...] = ()
     scope: Scope = field(default_factory=Scope)
     rules: StopRules = field(default_factory=StopRules)
     keep_partial: bool = False
+    history: tuple[Tried, ...] = ()
+
+
+def no_gate(gate: Gate) -> GateReport:
+    """What there is to run gates with where none is configured."""
+    raise AssertionError(f"no way to run the gate {gate.name}")
 
 
 @dataclass(frozen=True, slots=True)
 class FixBench:
-    """The effects that a run works with. `insight` gathers what helps a proposer to read the failures."""
+    """The effects that a run works with.
+
+    `insight` gathers what helps a proposer to read the failures; `protected_files` lists the files that decide what a
+    test run says; `remarks` are said at every end; `record` makes an attempt durable, with the proposal behind it.
+    """
 
     workspace: Workspace
     journal: Journal
@@ -54,3 +68,8 @@ class FixBench:
     cancelled: Callable[[], bool]
     limits: Limits
     strict_edits: bool = False
+    gates: tuple[Gate, ...] = ()
+    remarks: tuple[str, ...] = ()
+    run_gate: Callable[[Gate], GateReport] = no_gate
+    read_text: Callable[[str], str] = lambda _path: ""
+    record: Callable[[Proposal, Attempt], None] = lambda _proposal, _attempt: None

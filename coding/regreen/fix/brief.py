@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from regreen.fix.progress import Standing
-from regreen.model import Attempt, AttemptState, Brief, SuiteReport, SuspiciousLine, Tried
+from regreen.model import Attempt, AttemptState, Brief, SuiteReport, SuspiciousLine, TamperPolicy, Tried
 
 _MAX_IDS = 50
 _MAX_FAILURES = 8
@@ -24,18 +24,31 @@ class Insight:
     signatures: tuple[str, ...] = ()
 
 
-def make_brief(failing: Iterable[str], report: SuiteReport, attempts: Sequence[Attempt], attempts_left: int) -> Brief:
-    """The brief for the next proposal. `report` is that of the best tree so far, which is the tree on disk."""
+def make_brief(
+    failing: Iterable[str],
+    report: SuiteReport,
+    attempts: Sequence[Attempt],
+    attempts_left: int,
+    *,
+    policy: TamperPolicy = "readonly",
+    history: Sequence[Tried] = (),
+) -> Brief:
+    """The brief for the next proposal. `report` is that of the best tree so far, which is the tree on disk.
+
+    `history` holds tries of an earlier run; the newest tries of both are told.
+    """
     ids = sorted(failing)
     exemplars = {g.ids[0] for g in report.groups if g.ids}
-    shown = [f for f in report.failures if f.id in exemplars] or list(report.failures)
+    shown = [f for f in report.failures if f.id in exemplars and f.id in ids] or list(report.failures)
+    tried = (*history, *(_tried(a) for a in attempts))
     return Brief(
-        task=_task(len(ids)),
+        task=_task(len(ids), policy),
         failing=tuple(ids[:_MAX_IDS]),
+        failing_total=len(ids),
         failures=tuple(shown[:_MAX_FAILURES]),
         suspicious=(),
         signatures=(),
-        tried=tuple(_tried(a) for a in attempts[-_MAX_TRIED:]),
+        tried=tried[-_MAX_TRIED:],
         attempts_left=attempts_left,
     )
 
@@ -47,11 +60,19 @@ def with_insight(brief: Brief, insight: Insight) -> Brief:
     )
 
 
-def _task(n: int) -> str:
+_TEST_RULES = {
+    "readonly": "Change the code under test, not the tests",
+    "additions_only": "Change the code under test; tests may be added, those that are there stay as they are",
+    "editable": "Change the code under test; tests may be changed too, but not so that they check less",
+}
+
+
+def _task(n: int, policy: TamperPolicy) -> str:
     tests = "1 failing test" if n == 1 else f"{n} failing tests"
     return (
-        f"Make {tests} pass without breaking a test that passes. Change the code under test, not the tests; "
-        "fix the cause and only the cause. Edits are SEARCH/REPLACE on whole lines; each SEARCH must occur once."
+        f"Make {tests} pass without breaking a test that passes. {_TEST_RULES[policy]}; "
+        "fix the cause and only the cause. Edits are SEARCH/REPLACE on whole lines; each SEARCH must occur once. "
+        "If no right code can pass these tests, say needs_test_change and why."
     )
 
 
@@ -67,6 +88,8 @@ def one_line(state: AttemptState, now: Standing, report: SuiteReport) -> str:
     parts = [f"{len(now.fixed)} of {len(now.fixed | now.still)} goal tests pass"]
     if now.broken:
         parts.append(f"broke {len(now.broken)}: {', '.join(sorted(now.broken)[:3])}")
+    if now.further:
+        parts.append(f"further: {', '.join(sorted(now.further)[:3])}")
     if now.strangers:
         parts.append(f"new failures: {', '.join(sorted(now.strangers)[:3])}")
     if report.message and state in (AttemptState.BROKEN, AttemptState.TIMEOUT):

@@ -1,73 +1,119 @@
-"""When does a fix run stop? One pure function of its attempts and of the work done so far.
+"""When does a fix run stop? One pure function of its attempts and of what was used up.
 
-The rules stand in order of weight; the first that holds gives the reason. A proposal that was refused or repeated
-costs no test run and does not count towards `max_attempts`, but it is no progress either.
+The rules in their order; the first that holds gives the reason. "Idle" is the number of attempts since the last kept
+one: those that were refused or repeated cost no test run and do not count towards `max_attempts`, but are idle too.
+
+| rule | reason          | holds when                                              | by default, first after          |
+| ---- | --------------- | ------------------------------------------------------- | -------------------------------- |
+| 1    | `tampered`      | `tamperings` attempts on protected files, in all        | P P                              |
+| 2    | `oscillation`   | trees, or sets of failing tests, have a period of 2 or  | K(A) S(B) R(A) R(B)              |
+|      |                 | 3 that is seen twice                                    |                                  |
+| 3    | `repeated_fix`  | the last `repeats` attempts gave trees tried before     | S(A) R(A) R(A), K(A) R(A) R(A)   |
+| 4    | `regression`    | the last `regressions` attempts broke what worked       | W W                              |
+| 5    | `oscillation`   | idle for `patience` attempts, and the last one came     | S(A) S(B) R(A), or S S S failing |
+|      |                 | back to what had been left for something else           | in X, Y, X                       |
+| 6    | `no_progress`   | idle for `patience` attempts                            | S S S                            |
+| 7    | `attempt_limit` | `max_attempts` test runs                                | K K K K K K                      |
+| 8    | `budget`        | any of the budgets is used up                           | any                              |
+
+K kept, S no better, W worse or broken, R repeated, P protected; (A), (B) are trees. Rule 2 stands before 3, since two
+repetitions in a row of different trees are a circle. Rule 5 is what makes a circle visible at all: each try is rolled
+back, so that `patience` mostly runs out before a circle has closed twice. Progress is never a circle: a kept tree is
+new, and the sets of failing tests are looked at only since the last kept attempt. As no run of idle attempts is longer
+than `patience`, a run ends within `max_attempts * patience` attempts of whatever kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TypeVar
 
+from regreen.fix.advice import advice
+from regreen.fix.hints import HINTS, hint_for
+from regreen.fix.limits import TAMPERING, Spent, StopRules, breaking, idle, ran, runs_spent
 from regreen.model import Attempt, AttemptState, StopReason
 
-_NOT_RUN = frozenset({AttemptState.REFUSED, AttemptState.REPEATED})
-_BREAKING = frozenset({AttemptState.WORSE, AttemptState.BROKEN})
-TAMPERING = "path_protected"
+__all__ = ["HINTS", "TAMPERING", "Spent", "StopRules", "advice", "hint_for", "runs_spent", "stop_reason"]
+
+T = TypeVar("T")
+
+_PERIODS = (2, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class StopRules:
-    """The limits of one run. `patience`: attempts without improvement; `repeats`: refused repetitions in a row."""
-
-    max_attempts: int = 6
-    budget_s: float = 300.0
-    patience: int = 3
-    repeats: int = 2
-    regressions: int = 2
-    tamperings: int = 2
-
-
-def runs_spent(attempts: Sequence[Attempt]) -> int:
-    """How many attempts cost a test run; these count towards `max_attempts`."""
-    return sum(a.state not in _NOT_RUN for a in attempts)
-
-
-def stop_reason(attempts: Sequence[Attempt], rules: StopRules, work_s: float) -> StopReason | None:
-    """Why the run must stop now, or None to go on. `work_s` is our own work, not a caller's thinking time."""
-    if sum(a.refusal == TAMPERING for a in attempts) >= rules.tamperings:
-        return StopReason.TAMPERED
-    if _last(attempts, rules.repeats, lambda a: a.state is AttemptState.REPEATED):
-        return StopReason.REPEATED_FIX
-    if _last(attempts, rules.regressions, lambda a: a.state in _BREAKING):
-        return StopReason.REGRESSION
-    if _last(attempts, rules.patience, lambda a: not a.kept):
-        return StopReason.NO_PROGRESS
-    if runs_spent(attempts) >= rules.max_attempts:
-        return StopReason.ATTEMPT_LIMIT
-    if work_s >= rules.budget_s:
-        return StopReason.BUDGET
+def stop_reason(attempts: Sequence[Attempt], rules: StopRules, spent: Spent) -> StopReason | None:
+    """Why the run must stop now, or None to go on."""
+    for holds, reason in _RULES:
+        if holds(attempts, rules, spent):
+            return reason
     return None
+
+
+def _tampered(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
+    return sum(a.refusal in TAMPERING for a in attempts) >= rules.tamperings
+
+
+def _circles(attempts: Sequence[Attempt], _: StopRules, __: Spent) -> bool:
+    return _periodic(_trees(attempts)) or _periodic(_failing(attempts))
+
+
+def _repeated(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
+    return _last(attempts, rules.repeats, lambda a: a.state is AttemptState.REPEATED)
+
+
+def _regression(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
+    return _last(attempts, rules.regressions, breaking)
+
+
+def _comes_back(attempts: Sequence[Attempt], rules: StopRules, spent: Spent) -> bool:
+    """Out of patience, and the last attempt is where an earlier one was that had been left for another."""
+    if not _no_progress(attempts, rules, spent):
+        return False
+    if ran(attempts[-1]):
+        failing = _failing(attempts)[-3:]
+        return len(failing) == 3 and failing[0] == failing[2] != failing[1]
+    trees = _trees(attempts)
+    return attempts[-1].state is AttemptState.REPEATED and trees[-1] in trees[:-2] and trees[-1] != trees[-2]
+
+
+def _no_progress(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
+    return _last(attempts, rules.patience, lambda a: not a.kept)
+
+
+def _limit(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
+    return runs_spent(attempts) >= rules.max_attempts
+
+
+def _budget(_: Sequence[Attempt], rules: StopRules, spent: Spent) -> bool:
+    return spent.over(rules)
+
+
+_RULES: tuple[tuple[Callable[[Sequence[Attempt], StopRules, Spent], bool], StopReason], ...] = (
+    (_tampered, StopReason.TAMPERED),
+    (_circles, StopReason.OSCILLATION),
+    (_repeated, StopReason.REPEATED_FIX),
+    (_regression, StopReason.REGRESSION),
+    (_comes_back, StopReason.OSCILLATION),
+    (_no_progress, StopReason.NO_PROGRESS),
+    (_limit, StopReason.ATTEMPT_LIMIT),
+    (_budget, StopReason.BUDGET),
+)
 
 
 def _last(attempts: Sequence[Attempt], n: int, holds: Callable[[Attempt], bool]) -> bool:
     return len(attempts) >= n and all(holds(a) for a in attempts[-n:])
 
 
-HINTS: dict[StopReason, str] = {
-    StopReason.FIXED: "Review the diff: all tests pass, which makes the fix plausible, not proven.",
-    StopReason.ALREADY_GREEN: "Nothing to fix: every selected test passes.",
-    StopReason.NO_PROGRESS: "The last tries changed nothing for the better. Look for the cause elsewhere than so far.",
-    StopReason.REPEATED_FIX: "The same change was handed in again. Try another cause, or give the run more context.",
-    StopReason.OSCILLATION: "The tries go in a circle. Decide between them by hand.",
-    StopReason.REGRESSION: "The last tries broke tests that passed. Repair the cause without changing their behaviour.",
-    StopReason.ATTEMPT_LIMIT: "Raise max_attempts, or narrow the selection to one failing test.",
-    StopReason.BUDGET: "Raise budget_s, or narrow the selection to one failing test.",
-    StopReason.FLAKY: "The failing tests pass and fail without a change. Make them deterministic (seed, time, order).",
-    StopReason.ENVIRONMENT: "Put the environment right (see the message), then run again.",
-    StopReason.TAMPERED: "Test files and test settings are read-only in this run. Change the code under test.",
-    StopReason.NEEDS_TEST_CHANGE: "The tests contradict each other or the intent: a person must decide.",
-    StopReason.PROPOSER_FAILED: "No further idea. Hand in a fix of your own (proposer=caller), or use another one.",
-    StopReason.CANCELLED: "The run was cancelled; everything is as it was.",
-    StopReason.REFUSED: "Policy did not allow the run.",
-}  # fmt: skip
+def _trees(attempts: Sequence[Attempt]) -> list[str]:
+    return [a.tree for a in attempts if a.tree]
+
+
+def _failing(attempts: Sequence[Attempt]) -> list[frozenset[str]]:
+    return [frozenset((*a.still, *a.broken)) for a in idle(attempts) if ran(a)]
+
+
+def _periodic(items: Sequence[T]) -> bool:
+    """Does the sequence end in a period of 2 or 3 that is seen twice? The same thing over and over is none."""
+    return any(
+        len(items) >= 2 * p and items[-p:] == items[-2 * p : -p] and any(i != items[-1] for i in items[-p:])
+        for p in _PERIODS
+    )

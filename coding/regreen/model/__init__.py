@@ -14,12 +14,14 @@ from regreen.model.edits import (
     FirstDifference,
     Proposal,
     Replacement,
+    Usage,
 )
 from regreen.model.runs import (
     Attempt,
     AttemptState,
     Brief,
     Evidence,
+    GateResult,
     Outcome,
     StopReason,
     SuspiciousLine,
@@ -60,6 +62,7 @@ __all__ = [
     "FileSymbols",
     "FileText",
     "FirstDifference",
+    "GateResult",
     "Outcome",
     "Proposal",
     "Replacement",
@@ -76,4 +79,5 @@ __all__ = [
     "Symbol",
     "TamperPolicy",
     "Tried",
+    "Usage",
 ]

@@ -17,13 +17,17 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """Result of a restore. `deleted` are files that we (or the run's tests) had created. Paths are relative."""
+    """Result of a restore. `deleted` are files that we (or the run's tests) had created. Paths are relative.
+
+    `merged` are files that somebody else has changed too: our change was taken out of them, the other one is there.
+    """
 
     restored: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     dry_run: bool = False
     transaction: str = ""  # undoes this restore
+    merged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

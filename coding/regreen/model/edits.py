@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 EditErrorKind: TypeAlias = Literal[
@@ -24,13 +24,26 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What a proposal cost its proposer: tokens in and out, and US dollars."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a proposer hands in: a response text holding edits, or replacements; one of the two."""
+    """What a proposer hands in: a response text holding edits, or replacements; one of the two.
+
+    `needs_test_change` instead of edits: the proposer's reason why no right code can pass these tests. The run ends.
+    """
 
     text: str = ""
     replacements: tuple[Replacement, ...] = ()
     format: str = "auto"
     note: str = ""
+    needs_test_change: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)

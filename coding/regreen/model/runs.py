@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from regreen.model.changes import Conflict
-from regreen.model.edits import EditResult
+from regreen.model.edits import EditResult, Usage
 from regreen.model.suite import Counts, Failure
 from regreen.wire import internal
 
@@ -78,6 +78,8 @@ class Brief:
     signatures: tuple[str, ...]
     tried: tuple[Tried, ...]
     attempts_left: int
+    failing_total: int = 0  # how many fail in all; `failing` is bounded
+    advice: str = ""  # what to do otherwise than so far, where the last tries led nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,20 @@ class Attempt:
     tree: str = internal(default="")  # normalised hash of the files this attempt would leave
     transaction: str = internal(default="")
     kept: bool = False  # the best so far; the next attempt starts from it
+    further: tuple[str, ...] = ()  # goal tests that still fail, but later than in the best tree before
+    cheats: tuple[str, ...] = ()  # names of what the tamper guard found in a refused change
+    warnings: tuple[str, ...] = ()  # what to look at twice, such as expected values of tests written into the code
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What a gate besides the tests said. `new` are findings that the baseline did not have: these block a fix."""
+
+    name: str
+    ok: bool
+    argv: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,14 @@ class Evidence:
     uncovered: int = 0  # files too large to be put back, had the tests changed them
     flaky: tuple[str, ...] = ()
     pre_existing: tuple[str, ...] = ()
+    tree: str = ""  # hash of what the run changed, as it was verified; equal hashes are equal changes
+    tests_s: float = 0.0  # how long the run of the scope took that the verdict rests on
+    test_runs: int = 0
+    test_cpu_s: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    gates: tuple[GateResult, ...] = ()
+    warnings: tuple[str, ...] = ()  # what to look at twice in the fix
+    remarks: tuple[str, ...] = ()  # what is out of the ordinary about the repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,5 +157,6 @@ class Outcome:
     evidence: Evidence = field(default_factory=Evidence)
     hint: str = ""
     conflicts: tuple[Conflict, ...] = ()
+    merged: tuple[str, ...] = ()  # files that somebody changed too: the run's change was merged out of them
     put_back: str = ""  # transaction that put back what the tests had changed; restoring it gives their bytes again
     old_bytes: str = ""  # transaction that holds the old bytes of what could not be put back

@@ -100,6 +100,7 @@ class SuiteReport:
     groups: tuple[FailureGroup, ...]
     duration_s: float
     network: str = "open"  # what the tests could reach: isolated, tcp-blocked or open
+    cpu_s: float = 0.0  # of all processes of the run (at the level `container`, of its client only)
     message: str = ""  # the diagnosis, where the status needs one (environment, crashed, no_tests, timeout)
     log: str = ""  # path of the complete output, in the state folder
     notes: tuple[str, ...] = ()  # "left processes", "output cut", ...

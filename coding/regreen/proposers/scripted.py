@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from regreen.errors import UsageError
-from regreen.model import Brief, Proposal, Replacement
+from regreen.model import Brief, Proposal, Replacement, Usage
 
-_KEYS = frozenset(("text", "replacements", "format", "note"))
-_WANTED = '{"text": "..."} or {"replacements": [{"path", "search", "replace"}]}, with an optional "note"'
+_WORDS = {"text": "", "format": "auto", "note": "", "needs_test_change": ""}
+_KINDS = ("text", "replacements", "needs_test_change")
+_KEYS = frozenset((*_WORDS, "replacements", "usage"))
+_WANTED = (
+    '{"text": "..."}, {"replacements": [{"path", "search", "replace"}]} or {"needs_test_change": "why"},'
+    ' with an optional "note" and "usage": {"tokens", "usd"}'
+)
+_USAGE = "`usage` holds more than `tokens` (a whole number) and `usd` (a number), none below 0"
 
 
 class ScriptedProposer:
@@ -50,18 +57,32 @@ def _parse(line: str, where: str) -> Proposal:
     unknown = sorted(set(fields) - _KEYS)
     if unknown:
         raise _bad(where, f"unknown key {unknown[0]!r}")
-    if ("text" in fields) == ("replacements" in fields):
-        raise _bad(where, "exactly one of `text` and `replacements` is needed")
-    words = {k: fields.get(k, d) for k, d in (("text", ""), ("format", "auto"), ("note", ""))}
+    if sum(key in fields for key in _KINDS) != 1:
+        raise _bad(where, "exactly one of `text` and `replacements` is needed, or `needs_test_change` without edits")
+    words = {k: fields.get(k, d) for k, d in _WORDS.items()}
     for key, value in words.items():
         if not isinstance(value, str):
             raise _bad(where, f"`{key}` is not a string")
+    if "needs_test_change" in fields and not str(words["needs_test_change"]).strip():
+        raise _bad(where, "`needs_test_change` gives no reason")
     return Proposal(
         text=cast("str", words["text"]),
         replacements=_replacements(fields.get("replacements", []), where),
         format=cast("str", words["format"]),
         note=cast("str", words["note"]),
+        needs_test_change=cast("str", words["needs_test_change"]),
+        usage=_usage(fields.get("usage", {}), where),
     )
+
+
+def _usage(value: object, where: str) -> Usage:
+    fields = cast("Mapping[str, object]", value) if isinstance(value, dict) else {"": value}
+    tokens, usd = fields.get("tokens", 0), fields.get("usd", 0.0)
+    if set(fields) - {"tokens", "usd"} or isinstance(tokens, bool) or isinstance(usd, bool):
+        raise _bad(where, _USAGE)
+    if not isinstance(tokens, int) or not isinstance(usd, int | float) or tokens < 0 or not 0 <= usd < math.inf:
+        raise _bad(where, _USAGE)
+    return Usage(tokens, float(usd))
 
 
 def _replacements(value: object, where: str) -> tuple[Replacement, ...]:

@@ -26,8 +26,15 @@ _DEPENDENCY_FOLDERS = frozenset({
     ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".gradle", ".hg", ".svn", ".bzr", ".jj", ".regreen",
 })  # fmt: skip
 _UNNAMEABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_TEST_NAME = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py", re.DOTALL)
-_TEST_FOLDERS = frozenset({"test", "tests"})
+_TEST_NAME = re.compile(
+    r"""test_.*\.py|.*_test\.py|tests?\.py|conftest\.py  # Python
+    |.+[.](test|spec)\.[cm]?[jt]sx?|.+[-_]test\.[cm]?[jt]sx?|test-.+\.[cm]?[jt]sx?|test\.[cm]?[jt]sx?  # JavaScript
+    |.+_test\.go|.+_(test|spec)\.rb|.+Test\.php
+    |.*[a-z0-9_](Test|Tests|TestCase|IT|Spec)\.(java|kt|kts|groovy|scala)|Test[A-Z].*\.(java|kt|kts|groovy|scala)
+    |.*[a-z0-9_]Tests?\.(cs|fs|vb)""",
+    re.DOTALL | re.VERBOSE,
+)
+_TEST_FOLDERS = frozenset({"test", "tests", "__tests__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ def list_files(workspace: Workspace, git: Git | None) -> FileList:
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a path is a test's by the common rule: in `test/` or `tests/`, or named like a pytest file."""
+    """Whether a path is a test's by its runner's common rule: in a folder of tests, or by its name."""
     *folders, name = path.split("/")
     return not _TEST_FOLDERS.isdisjoint(folders) or _TEST_NAME.fullmatch(name) is not None
 

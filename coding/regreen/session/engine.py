@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regreen.errors import RegreenError, UsageError
 from regreen.jobs import STOP_S, Jobs
@@ -21,6 +22,7 @@ from regreen.sandbox import Cancel
 from regreen.session import trust
 from regreen.session.fixing import FixJob, FixOptions, start_fix
 from regreen.session.handlers import HANDLERS, Call, OnProgress
+from regreen.session.recording import find_run
 from regreen.session.repository import Approve, Session
 from regreen.session.resolve import resolve
 from regreen.settings import Settings
@@ -28,6 +30,9 @@ from regreen.store import Store, repo_key
 from regreen.tools import BY_NAME, check
 from regreen.tools.text import say
 from regreen.wire import Json, to_object
+
+if TYPE_CHECKING:
+    from regreen.session.resuming import Anew
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +89,7 @@ class Engine:
         try:
             self.recovered |= session.recover()
             session.journal.prune()
+            self.jobs.tidy()
             self.store.prune_runs()
         except RegreenError as e:
             _log.warning("%s: an interrupted change is not put back yet: %s", session.root, e)
@@ -145,6 +151,15 @@ class Engine:
             fix_job = start_fix(session, options)
             self._fixes[fix_job.job.id] = fix_job
             return fix_job
+
+    def resume(self, run_id: str, anew: Anew | None = None) -> FixJob:
+        """Go on from a run that ended without a fix, or died, in a new run: its request, fresh counters, what it had
+        kept first. `anew` says what shall be otherwise. Raises UsageError or Busy where that cannot be."""
+        from regreen.session.resuming import Anew, resumed
+
+        run = find_run(self.store, run_id)
+        session = self.session(run.root)
+        return self.fix(session, resumed(session, run.id, anew or Anew(), caller_present=self.caller_present))
 
     def fix_job(self, job_id: str) -> FixJob | None:
         """A fix run of this engine, running or ended."""

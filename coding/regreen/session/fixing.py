@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from regreen.errors import RegreenError, UsageError
 from regreen.events import Event, EventKind, EventLog
-from regreen.fix import FixBench, FixRequest, FixRun, Insight, Proposer, Scope, StopRules, drive
+from regreen.fix import FixRequest, FixRun, Insight, Proposer, Scope, StopRules, drive
 from regreen.fix.scope import matches
 from regreen.jobs import Job
-from regreen.model import Attempt, Proposal, StopReason, TamperPolicy
+from regreen.model import Attempt, Proposal, StopReason, TamperPolicy, Tried
 from regreen.proposers.caller import CallerProposer
 from regreen.proposers.chain import ChainProposer
+from regreen.proposers.scripted import ScriptedProposer
+from regreen.session.fix_bench import bench_of
+from regreen.session.recording import request_of
 from regreen.session.repository import Session
+from regreen.session.scoping import default_paths
 from regreen.session.searching import Hints, OfflineSearch
 from regreen.store import new_id
 from regreen.wire import Json, to_json, to_object
@@ -41,6 +44,12 @@ class FixOptions:
     budget_s: float = 0.0
     keep_partial: bool = False
     script: Path | None = None
+    budget_cpu_s: float = 0.0  # of processor time for tests; 0 = no limit, as for the next two
+    budget_tokens: int = 0
+    budget_usd: float = 0.0
+    first: tuple[Proposal, ...] = ()  # handed in before any proposer is asked: what an earlier run had kept
+    history: tuple[Tried, ...] = ()  # tries of an earlier run, told to the proposer
+    resumes: str = ""  # the run that this one goes on from
     caller_present: bool = False  # is there a caller who can submit fixes after the start?
 
 
@@ -144,12 +153,19 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
     limits = session.settings.limits
     run_id = new_id("job")
     rules = StopRules(
-        max_attempts=options.max_attempts or limits.max_attempts, budget_s=options.budget_s or limits.budget_s
+        max_attempts=options.max_attempts or limits.max_attempts,
+        budget_s=options.budget_s or limits.budget_s,
+        budget_cpu_s=options.budget_cpu_s,
+        budget_tokens=options.budget_tokens,
+        budget_usd=options.budget_usd,
     )
-    request = FixRequest(run_id, options.selection, Scope(options.paths, options.tests), rules, options.keep_partial)
+    scope = Scope(options.paths, options.tests)
+    if not options.paths:
+        scope = replace(scope, why_not=default_paths(session, options.selection).why_not)
+    request = FixRequest(run_id, options.selection, scope, rules, options.keep_partial, options.history)
     folder = session.store.run_folder(run_id)
     log = EventLog(run_id, folder / "events.jsonl", session.redact, time.time)
-    asked: dict[str, Any] = {"selection": list(options.selection), "proposer": options.proposer}
+    asked = request_of(session, options, rules)
     job = Job(run_id, "fix", session.key, session.store, asked)
     session.jobs.add(job)
     narrate = _Narrator()
@@ -157,37 +173,13 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
     log.emit("run_started", repo=session.root, request=asked)
     caller = _caller(session, job, options)
     hints = Hints(session, job.cancel, request.scope.allows)
-    bench = FixBench(
-        workspace=session.workspace,
-        journal=session.journal,
-        snapshots=session.snapshots,
-        run_tests=lambda selection, timeout_s, per_test_timeout_s, on_written: session.run_suite(
-            selection,
-            on_written=on_written,
-            timeout_s=timeout_s,
-            per_test_timeout_s=per_test_timeout_s,
-            isolate=True,
-            cancel=job.cancel,
-            log_folder=folder,
-            on_progress=lambda p: _emit(log, "tests_progress", done=p.done, total=p.total, current=p.current),
-        ),
-        insight=hints if caller is not None else lambda _: Insight(),
-        protected_files=lambda: _protected(session),
-        cancelled=job.cancel.is_set,
-        limits=limits,
-        strict_edits=session.settings.strict_edits,
-    )
+    bench = bench_of(session, job, log, folder, hints if caller is not None else lambda _: Insight())
     run = FixRun(request, bench, log)
     fix_job = FixJob(job, run, caller)
+    if options.first:
+        fix_job.proposers.append(ScriptedProposer(options.first))
     fix_job.proposers.extend(scripted or _proposers(session, fix_job, options, log, hints))
     return fix_job
-
-
-def _protected(session: Session) -> Sequence[str]:
-    from regreen.fix.scope import is_protected_test
-    from regreen.workspace import is_command_bearing
-
-    return [p for p in session.files().paths if is_protected_test(p) or is_command_bearing(p)]
 
 
 def _check_paths(session: Session, options: FixOptions) -> None:
@@ -205,8 +197,6 @@ def _scripted(options: FixOptions) -> list[Proposer]:
         raise UsageError("invalid_arguments", "proposer `scripted` and a script belong together", "give both")
     if options.script is None:
         return []
-    from regreen.proposers.scripted import ScriptedProposer
-
     return [ScriptedProposer.from_file(options.script)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 OnProgress: TypeAlias = Callable[[str], None]
 
 _WAIT_S = 30.0
+_LOOK_S = 0.5  # how often a job of another process is looked at
 _LOG_PAGE = 16_000
 
 
@@ -103,7 +105,9 @@ def _submit(call: Call) -> dict[str, Json]:
     if fix_job is None:
         call.engine.jobs.recorded(job_id)
         raise UsageError("invalid_arguments", f"{job_id} takes no fixes (any more)", "start fix_tests again")
-    number = fix_job.submit(_proposal(call.args))
+    reason = call.args.get("needs_test_change", "")
+    proposal = Proposal(note=call.args.get("note", ""), needs_test_change=reason) if reason else _proposal(call.args)
+    number = fix_job.submit(proposal)
     _wait(fix_job.job, call, stop_on_cancel=True)
     attempt = fix_job.attempt(number)
     judged: dict[str, Json] = {"attempt": to_json(attempt)} if attempt is not None else {}
@@ -114,7 +118,7 @@ def _status(call: Call) -> dict[str, Json]:
     job_id = call.args["job_id"]
     job = call.engine.jobs.live(job_id)
     if job is None:
-        data = call.engine.jobs.recorded(job_id)
+        data = _awaited(call, job_id)
     else:
         _wait(job, call, stop_on_cancel=False)
         data = job.data()
@@ -127,7 +131,8 @@ def _cancel(call: Call) -> dict[str, Json]:
     job_id = call.args["job_id"]
     job = call.engine.jobs.live(job_id)
     if job is None:
-        data = call.engine.jobs.recorded(job_id)
+        _recorded(call, job_id)
+        data = call.engine.jobs.cancel_recorded(job_id)
     else:
         job.stop(STOP_S)
         data = job.data()
@@ -135,6 +140,27 @@ def _cancel(call: Call) -> dict[str, Json]:
     restored = isinstance(outcome, dict) and outcome.get("restored") is True
     kept: dict[str, Json] = {"outcome": outcome} if outcome is not None else {}
     return {"job_id": job_id, "state": data["state"], "restored": restored, **kept}
+
+
+def _awaited(call: Call, job_id: str) -> dict[str, Json]:
+    """A job of another process, waited for as one of ours would be."""
+    end = time.monotonic() + call.args.get("wait_s", _WAIT_S)
+    cancel = call.cancel or Cancel()
+    while (data := _recorded(call, job_id))["state"] == "running" and time.monotonic() < end:
+        if call.on_progress is not None:
+            call.on_progress(str(data["progress"]))
+        if cancel.wait(min(_LOOK_S, max(0.0, end - time.monotonic()))):
+            break
+    return data
+
+
+def _recorded(call: Call, job_id: str) -> dict[str, Json]:
+    """A job of another process. If that has died, what the job changed is put back first, as far as it is ours to."""
+    data = call.engine.jobs.recorded(job_id)
+    if data["state"] != "interrupted":
+        return data
+    call.engine.recovered |= call.session.recover()
+    return call.engine.jobs.recorded(job_id)
 
 
 def _changes(call: Call) -> dict[str, Json]:

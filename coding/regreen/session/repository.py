@@ -5,18 +5,15 @@ Whatever changes files or runs code passes `policy` first, and holds the reposit
 
 from __future__ import annotations
 
-import json
-import os
-import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from sqlite3 import Row
 from typing import TYPE_CHECKING
 
-from regreen.errors import Busy, Refused, UsageError
+from regreen.errors import Refused
+from regreen.git import Git, merge_file
 from regreen.jobs import Jobs
 from regreen.model import (
     ChangeReport,
@@ -27,23 +24,20 @@ from regreen.model import (
     RestoreReport,
     SignatureReport,
     Skeleton,
-    StopReason,
     SuiteReport,
 )
 from regreen.policy import Action, Ask, Deny, Request, decide
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
-from regreen.session import trust
-from regreen.session.locking import TreeLock, is_alive
+from regreen.session import holding, trust
+from regreen.session.locking import TreeLock
 from regreen.session.remembered import Question, TestMemory
 from regreen.session.resolve import work_tree
 from regreen.settings import Settings
 from regreen.store import Store, repo_key
-from regreen.wire import to_json
 from regreen.workspace import Journal, Workspace
 
 if TYPE_CHECKING:
-    from regreen.git import Git
     from regreen.repo import FileList
     from regreen.session.fixing import FixOptions
     from regreen.snapshots import Snapshots
@@ -54,7 +48,6 @@ Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
 
 _LONG_S = 3600.0
-_BRIEF_WAIT_S = 5.0  # for another process that is just writing an edit
 
 
 class Session:
@@ -69,7 +62,8 @@ class Session:
         self.workspace = Workspace(root, settings.limits)
         self.root = self.workspace.root
         self.key = repo_key(self.root)
-        self.journal = Journal(store, self.workspace)
+        merge = partial(merge_file, environ=settings.environ, inside=self.top)
+        self.journal = Journal(store, self.workspace, merge=merge)
         self.redact = Redactor.from_environ(settings.may_be_told)
         self._approve = approve
         with store.transaction() as db:
@@ -77,8 +71,6 @@ class Session:
 
     @cached_property
     def git(self) -> Git | None:
-        from regreen.git import Git
-
         return Git.open(self.root, self.settings.environ)
 
     @cached_property
@@ -90,6 +82,8 @@ class Session:
     def close(self) -> None:
         if "_warm" in self.__dict__:
             self._warm.close()
+        if "snapshots" in self.__dict__:
+            self.snapshots.close()
         self.workspace.close()
 
     @cached_property
@@ -158,42 +152,17 @@ class Session:
         return apply(self, request, commit=commit, dry_run=dry_run)
 
     def restore(self, to: str, *, dry_run: bool = False) -> RestoreReport:
-        """Undo what a job or a transaction changed; what others changed since is left and named."""
-        if not dry_run:
-            self.allow("restore")
-        with self.exclusive():
-            if to.startswith("txn-"):
-                return self.journal.undo(to, dry_run=dry_run)
-            if not self.store.rows("SELECT 1 FROM runs WHERE id = ? AND repo = ?", to, self.key):
-                raise UsageError(
-                    "not_found",
-                    f"there is no job or transaction {to!r} in {self.root}",
-                    "give a job_id or a transaction, as told by apply_edits or fix_tests",
-                )
-            return self.journal.rewind(to, dry_run=dry_run)
+        """Undo what a job or a transaction changed, or all since a snapshot's run began; what others changed since is
+        left and named. The report's transaction undoes the restore."""
+        from regreen.session.undoing import restore
+
+        return restore(self, to, dry_run=dry_run)
 
     def standing_changes(self) -> list[str]:
-        """What `restore` takes to undo each change that stands, newest first: a run's id, or a transaction.
+        """What `restore` takes to undo each change that stands, newest first: a run's id, or a transaction."""
+        from regreen.session.undoing import standing_changes
 
-        Passed over are what was undone already, the undoing itself, and runs whose changes were rolled back.
-        """
-        rows = self.store.rows(
-            "SELECT id, run_id, label FROM transactions WHERE repo = ? AND state = 'applied'"
-            " ORDER BY created DESC, rowid DESC",
-            self.key,
-        )
-        undone: set[str] = set()
-        found: dict[str, None] = {}
-        for row in rows:
-            if row["id"] in undone:
-                continue
-            if row["label"].startswith("undo "):
-                undone.add(row["label"].removeprefix("undo "))
-                continue
-            touched = self.journal.touched(row["run_id"]) if row["run_id"] else {}
-            if not row["run_id"] or any(before != after for before, after in touched.values()):
-                found[row["run_id"] or row["id"]] = None
-        return list(found)
+        return standing_changes(self)
 
     def last_change(self) -> str:
         """The newest change that stands; "" for none."""
@@ -315,7 +284,7 @@ class Session:
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
-        """Hold the run lock for one change. Raises Busy, naming the job, while a run holds the tree."""
+        """Hold the run lock for one change. Raises Busy, naming the holder, while another holds the tree."""
         lock = self.run_lock()
         self.acquire(lock)
         try:
@@ -325,76 +294,8 @@ class Session:
 
     def acquire(self, lock: TreeLock) -> None:
         """Take the run lock or raise Busy. Another process's single edit is waited for, a job is not."""
-        holder = self._holder()
-        if not lock.acquire(0 if holder else _BRIEF_WAIT_S):
-            raise Busy(f"{holder or 'another process'} holds {self.top}",
-                       "wait for it (job_status), or end it (job_cancel)")  # fmt: skip
-        try:
-            if self._alive():
-                raise Busy(f"{holder} holds {self.top}", "wait for it (job_status), or end it (job_cancel)")
-            self._recover_held()
-        except BaseException:
-            lock.release()
-            raise
-
-    def _holder(self) -> str:
-        """The id of a fix run that is not finished in this work tree; "" if there is none."""
-        rows = self._unfinished_runs()
-        return rows[0]["id"] if rows else ""
-
-    def _unfinished_runs(self) -> list[Row]:
-        rows = self.store.rows(
-            "SELECT runs.id, runs.pid, runs.repo, repos.root FROM runs JOIN repos ON runs.repo = repos.key"
-            " WHERE kind = 'fix' AND finished IS NULL ORDER BY created DESC"
-        )
-        return [r for r in rows if Path(r["root"]).is_relative_to(self.top)]
-
-    def _alive(self) -> bool:
-        """Does another process still drive a run of this repository, though its lock was lost?"""
-        return any(r["pid"] != os.getpid() and is_alive(r["pid"]) for r in self._unfinished_runs())
+        holding.acquire(self, lock)
 
     def recover(self) -> dict[str, RestoreReport]:
         """Finish what a killed process left: restore its runs' changes. Returns what was put back, by run."""
-        if not self._unfinished() or self._alive():
-            return {}
-        lock = self.run_lock()
-        if not lock.acquire(0):
-            return {}
-        try:
-            return self._recover_held()
-        finally:
-            lock.release()
-
-    def _unfinished(self) -> bool:
-        rows = self.store.rows(
-            "SELECT 1 FROM transactions WHERE repo = ? AND state = 'open' UNION ALL"
-            " SELECT 1 FROM runs WHERE repo = ? AND finished IS NULL AND kind = 'fix' LIMIT 1",
-            self.key,
-            self.key,
-        )
-        return bool(rows)
-
-    def _recover_held(self) -> dict[str, RestoreReport]:
-        """Recover, the run lock being held: whatever is unfinished then belongs to nobody any more."""
-        if not self._unfinished():
-            return {}
-        recovered = self.snapshots.recovered()
-        for run_id, report in recovered.items():
-            self._close_run(run_id, report)
-        return recovered
-
-    def _close_run(self, run_id: str, report: RestoreReport) -> None:
-        outcome = Outcome(
-            StopReason.CANCELLED,
-            fixed=False,
-            restored=not report.conflicts,
-            conflicts=report.conflicts,
-            hint="The process ended in the middle of this run; its changes were restored"
-            + (", except for what the conflicts name." if report.conflicts else "."),
-        )
-        result = json.dumps({"attempts": [], "outcome": to_json(outcome)})
-        with self.store.transaction() as db:
-            db.execute(
-                "UPDATE runs SET state = 'done', finished = ?, result = ? WHERE id = ? AND kind = 'fix'",
-                (time.time(), result, run_id),
-            )
+        return holding.recover(self)

@@ -1,6 +1,7 @@
 """What `restore` can take back in a repository, newest first: read from the store, nothing is opened.
 
 A run stands for all of its changes; one whose changes were put back already, and an edit that was undone, are left out.
+The putting back itself is there: it can be taken back too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Restorable:
 
 _CHANGES = """
 SELECT t.id, t.run_id, t.label, t.created, e.path, COALESCE(e.before_sha, '') AS before,
-       COALESCE(e.after_sha, '') AS after, r.result, r.id IS NOT NULL AND r.finished IS NULL AS running
+       COALESCE(e.after_sha, '') AS after, r.result, r.finished, r.id IS NOT NULL AND r.finished IS NULL AS running
 FROM transactions t JOIN entries e ON e.txn = t.id LEFT JOIN runs r ON r.id = t.run_id
 WHERE t.repo = ? AND t.state = 'applied' ORDER BY t.created DESC, t.rowid DESC, e.seq DESC
 """
@@ -41,9 +42,16 @@ def restorable(store: Store, repo: str) -> tuple[Restorable, ...]:
             continue
         if row["label"].startswith(_UNDO):
             undone.add(row["label"].removeprefix(_UNDO))
+        if _takes_back(row):
+            groups.setdefault(row["id"], []).append(row)
         groups.setdefault(row["run_id"] or row["id"], []).append(row)
-    found = (Restorable(name, rows[0]["created"], _what(rows[0]), _files(rows)) for name, rows in groups.items())
+    found = (Restorable(name, rows[0]["created"], _what(name, rows[0]), _files(rows)) for name, rows in groups.items())
     return tuple(r for r in found if r.files)
+
+
+def _takes_back(row: Row) -> bool:
+    """Whether this put back what a run had left at its end; while it works, a run puts back what it does not keep."""
+    return row["label"] == f"rewind {row['run_id']}" and row["finished"] and row["created"] > row["finished"]
 
 
 def _files(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -55,7 +63,9 @@ def _files(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(sorted(path for path, (before, after) in sides.items() if before != after))
 
 
-def _what(row: Row) -> str:
+def _what(name: str, row: Row) -> str:
+    if row["run_id"] and name == row["id"]:
+        return f"restore of {row['run_id']}"
     if not row["run_id"]:
         return "edit" if row["label"] == "apply_edits" else row["label"]
     outcome = json.loads(row["result"] or "{}").get("outcome", {})

@@ -6,12 +6,14 @@ knows what the tree looked like when it began. Whether the tests did it is told 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from regreen.git import Git
+from regreen.git import Git, GitFault
 from regreen.snapshots.capture import Capture, keep, raw
 from regreen.snapshots.evidence import Evidence, Witness
 from regreen.snapshots.looking import FOLDER, SPECIAL, UNKNOWN, current, hash_of
@@ -22,6 +24,7 @@ from regreen.workspace import FileImage, Stat, Workspace
 
 _CHANGED_SINCE = Budget(8 << 20, 32 << 20, 1_000)  # copies of what was changed between snapshot and mark
 _SURE, _DOUBTED, _LATE = 0, 1, 2
+Landed: TypeAlias = Callable[[], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,9 @@ class Ledger:
         self.witness = Witness(store, workspace)
         self._ended: tuple[str, Mapping[str, Stat]] = ("", {})  # the tree after the last test run
 
-    def open_mark(
-        self, snapshot: str, base: Manifest, now: Mapping[str, Stat], ours: Mapping[str, str], created: float
-    ) -> Mark:
+    def open_mark(self, snapshot: str, base: Manifest, now: Mapping[str, Stat], ours: Landed, created: float) -> Mark:
         """Write down the tree before a test run, with copies of what is no longer as in the snapshot."""
-        self.witness.note_others(snapshot, self._changed_by_others(snapshot, base, now, ours))
+        others = self._changed_by_others(snapshot, base, now, ours)
         sources = dict(base.sources)
         delta = Manifest(now, {}).changed_from(base)
         for path in delta:
@@ -99,6 +100,7 @@ class Ledger:
         taken = Capture()
         missing = [p for p, s in delta.items() if s and s.kind in ("file", "symlink") and p not in sources]
         with self._store.transaction() as db:
+            self.witness.note_others(snapshot, others)
             keep(self._store, self._workspace, _CHANGED_SINCE.choose(missing, now), taken)
             sources |= taken.sources
             rows = {p: (*s, sources.get(p, "")) if s else None for p, s in delta.items()}
@@ -122,9 +124,7 @@ class Ledger:
                 sources[path] = row[6]
         return Mark(snapshot, rows[0]["created"], Manifest(entries, sources), rows[0]["alive"])
 
-    def _changed_by_others(
-        self, snapshot: str, base: Manifest, now: Mapping[str, Stat], ours: Mapping[str, str]
-    ) -> list[str]:
+    def _changed_by_others(self, snapshot: str, base: Manifest, now: Mapping[str, Stat], ours: Landed) -> list[str]:
         """What recurs, and is neither as the last test run left it nor as we do: back in order, or edited."""
         name, ended = self._ended
         others: list[str] = []
@@ -134,14 +134,14 @@ class Ledger:
                 continue
             image = current(self._workspace, path)
             in_order = info is None if before is None else self._equal(before, info, base.sources.get(path, ""), image)
-            if not in_order and ours.get(path) != hash_of(image):
+            if not in_order and ours().get(path) != hash_of(image):
                 others.append(path)
         return others
 
-    def record(self, mark: Mark, now: Mapping[str, Stat], ours: Mapping[str, str], until_s: float = 0.0) -> SideEffects:
+    def record(self, mark: Mark, now: Mapping[str, Stat], ours: Landed, until_s: float = 0.0) -> SideEffects:
         """Note what differs from `mark`, and close the mark.
 
-        `ours` maps paths to hashes that the journal left there. A run that died (`until_s`: its last sign of life)
+        `ours` tells the hashes that the journal left, by path. A run that died (`until_s`: its last sign of life)
         is no test run to the end: it does not count for what recurs, and what was changed after that is late.
         """
         found: dict[str, str] = {}
@@ -151,7 +151,7 @@ class Ledger:
             before = mark.tree.entries.get(path)
             image = current(self._workspace, path)
             sha = hash_of(image)
-            written = ours.get(path) == sha and (image is None or before is None or image.mode == before.mode)
+            written = ours().get(path) == sha and (image is None or before is None or image.mode == before.mode)
             if written or _is_nothing(before, info, sha):
                 continue
             changed.append(path)
@@ -162,7 +162,7 @@ class Ledger:
                 late.add(path)
         with self._store.transaction() as db:
             if not until_s:
-                self.witness.note_changed(mark.snapshot, changed)
+                self.witness.note_changed(mark.snapshot, changed, self._habitual(mark.snapshot, changed, found))
             self.witness.note_whole(mark.snapshot, mark.tree.entries, now)
             evidence = self.witness.evidence(mark.snapshot)
             known = self._by_path(mark.snapshot)
@@ -173,6 +173,16 @@ class Ledger:
             db.execute("UPDATE marks SET state = 'closed' WHERE snapshot = ?", (mark.snapshot,))
         self._ended = (mark.snapshot, now)
         return self._summary(mark, changed, evidence)
+
+    def _habitual(self, snapshot: str, changed: list[str], found: Mapping[str, str]) -> set[str]:
+        """Of what changed, what nobody changes by working on it: the same bytes again, or a file that git ignores."""
+        counted = set(self.witness.counted(snapshot))
+        others = [p for p in changed if p in found and p in counted]
+        ignored: set[str] = set()
+        if others and self._git is not None:
+            with contextlib.suppress(GitFault):
+                ignored = self._git.ignored(others)
+        return {*ignored, *(p for p in changed if p not in found)}
 
     def _equal(self, before: Stat | None, info: Stat | None, source: str, image: FileImage | None) -> bool:
         """Whether kind, mode and bytes are as before; only times may differ. Without a copy, times tell too."""

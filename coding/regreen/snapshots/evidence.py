@@ -1,7 +1,8 @@
 """Who changed a path while tests ran: the tests, as far as something shows it. All else is not ours to touch.
 
 Two things show it: the test process was seen writing the path, or the path changed in at least two separate test runs
-of one snapshot and never between them. A folder that was seen written, and did come, go or give way to another in that
+of one snapshot and never between them, and not as somebody changes a file who works on it: the bytes were the same
+again, or git ignores the path. A folder that was seen written, and did come, go or give way to another in that
 test run, speaks for all below it; one that did not (a `mkdir` of what is there, a new mode) speaks for nothing.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Row
 
@@ -81,12 +82,13 @@ class Witness:
         with self._store.transaction() as db:
             db.executemany("UPDATE written SET whole = 1 WHERE snapshot = ? AND path = ?", whole)
 
-    def note_changed(self, snapshot: str, paths: Iterable[str]) -> None:
-        """Count one more test run in which these paths changed."""
+    def note_changed(self, snapshot: str, paths: Iterable[str], habitual: Collection[str]) -> None:
+        """Count one more test run in which these paths changed; for those that are not `habitual`, it is the first."""
         with self._store.transaction() as db:
             db.executemany(
-                "INSERT INTO seen_changed VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET windows = windows + 1",
-                [(snapshot, os.fsencode(p)) for p in paths])  # fmt: skip
+                "INSERT INTO seen_changed VALUES (?, ?, 1) ON CONFLICT DO UPDATE"
+                " SET windows = CASE WHEN ? OR windows < 0 THEN windows + 1 ELSE 1 END",
+                [(snapshot, os.fsencode(p), p in habitual) for p in paths])  # fmt: skip
 
     def counted(self, snapshot: str) -> list[str]:
         """The paths that changed in a test run."""

@@ -1,22 +1,27 @@
 """What stood where: the record of a snapshot, and which bytes of it can be had again. Pure values.
 
 A source names where a file's exact bytes are: `git:<object>` or `blob:<sha256>` in the store; none = no copy kept.
-Links have their target as bytes.
+Links have their target as bytes. A record is written whole, or as what differs from one that is kept elsewhere.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from regreen.workspace import Stat
+from regreen.workspace import Kind, Stat
 
 _SKIPPED = frozenset({
     "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".eggs",
 })  # fmt: skip
+_KINDS: tuple[Kind, ...] = ("file", "absent", "symlink", "directory", "other")  # their places are in the store
+_CODES = {kind: code for code, kind in enumerate(_KINDS)}
+_COLUMNS = b"\x01"  # before a record in columns; one in rows begins with zlib's 0x78
+_HEAD = struct.Struct("<QQQ")  # how many rows, and the bytes of their names and of their sources
 
 
 def is_derived(folder: str) -> bool:
@@ -41,19 +46,71 @@ class Manifest:
         return self.files - len(self.sources)
 
     def encode(self) -> bytes:
-        rows = {path: (*stat, self.sources.get(path, "")) for path, stat in self.entries.items()}
-        return pack(rows)
+        """The whole record, in columns, which is fast; in rows where a number is too large for that."""
+        columns = zip(*self.entries.values(), strict=True) if self.entries else [()] * 6
+        size, mtime_ns, ctime_ns, ino, mode, kind = columns
+        names = _text("\0".join(self.entries))
+        sources = _text("\0".join([self.sources.get(path, "") for path in self.entries]))
+        count = len(self.entries)
+        try:
+            numbers = struct.pack(f"<{count}Q{count}q{count}q{count}Q{count}I", *size, *mtime_ns, *ctime_ns, *ino,
+                                  *mode)  # fmt: skip
+        except struct.error:
+            return pack({path: (*stat, self.sources.get(path, "")) for path, stat in self.entries.items()})
+        kinds = bytes(map(_CODES.__getitem__, kind))
+        return b"".join((_COLUMNS, _HEAD.pack(count, len(names), len(sources)), names, sources, kinds, numbers))
 
     @classmethod
     def decode(cls, data: bytes) -> Manifest:
-        rows = unpack(data)
-        entries = {path: Stat(*row[:6]) for path, row in rows.items()}
-        return cls(entries, {path: row[6] for path, row in rows.items() if row[6]})
+        if data[:1] != _COLUMNS:
+            rows = unpack(data)
+            entries = {path: Stat(*row[:6]) for path, row in rows.items()}
+            return cls(entries, {path: row[6] for path, row in rows.items() if row[6]})
+        count, names_end, sources_end = _HEAD.unpack_from(data, 1)
+        names_end += 1 + _HEAD.size
+        sources_end += names_end
+        names = _names(data[1 + _HEAD.size : names_end], count)
+        sources = _names(data[names_end:sources_end], count)
+        kinds = [_KINDS[code] for code in data[sources_end : sources_end + count]]
+        numbers = struct.unpack_from(f"<{count}Q{count}q{count}q{count}Q{count}I", data, sources_end + count)
+        columns = [numbers[n * count : (n + 1) * count] for n in range(5)]
+        rows = map(Stat._make, zip(*columns, kinds, strict=True))
+        found = {path: source for path, source in zip(names, sources, strict=True) if source}
+        return cls(dict(zip(names, rows, strict=True)), found)
 
     def changed_from(self, base: Manifest) -> dict[str, Stat | None]:
         """What is not as in `base`: path -> how it is here, None where it is missing."""
-        changed: dict[str, Stat | None] = {p: s for p, s in self.entries.items() if not same(s, base.entries.get(p))}
+        was = base.entries.get
+        differs = [(p, s) for p, s in self.entries.items() if (w := was(p)) is not s and w != s]
+        changed: dict[str, Stat | None] = {p: s for p, s in differs if not same(s, was(p))}
         return changed | dict.fromkeys(base.entries.keys() - self.entries.keys())
+
+    def beyond(self, base: Manifest, paths: Iterable[str]) -> dict[str, Any]:
+        """All that `base` does not have like this, as plain data: `base.with_more` of it is this again.
+
+        Only `paths` may differ.
+        """
+        rows: dict[str, Stat] = {}
+        copies: dict[str, str] = {}
+        gone: list[str] = []
+        for path in sorted(paths):
+            row, source = self.entries.get(path), self.sources.get(path)
+            if row is None and path in base.entries:
+                gone.append(path)
+            elif row is not None and row != base.entries.get(path):
+                rows[path] = row
+            if source != base.sources.get(path):
+                copies[path] = source or ""
+        return {"rows": rows, "gone": gone, "sources": copies}
+
+    def with_more(self, more: Mapping[str, Any]) -> Manifest:
+        """The record that had `more` beyond this one."""
+        entries, sources = dict(self.entries), dict(self.sources)
+        entries |= {path: Stat(*row) for path, row in more["rows"].items()}
+        sources |= more["sources"]
+        for path in more["gone"]:
+            del entries[path]
+        return Manifest(entries, {path: source for path, source in sources.items() if source})
 
 
 def same(one: Stat | None, other: Stat | None) -> bool:
@@ -92,3 +149,11 @@ def pack(rows: object) -> bytes:
 def unpack(data: bytes) -> Any:
     """The data given to `pack`."""
     return json.loads(zlib.decompress(data)) if data else {}
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _names(data: bytes, count: int) -> list[str]:
+    return data.decode("utf-8", "surrogatepass").split("\0") if count else []

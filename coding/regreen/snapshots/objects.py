@@ -9,58 +9,137 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from regreen.git import Git, GitFault, common_dir
 
 HIDDEN_REFS = "refs/regreen/"
 _FILTERS = ("filter", "ident", "working-tree-encoding")
+_PACKS = "pack"
+_MOST_NAMED = 64  # paths that git is asked for by name; it is asked for everything where they are more
+SETTLED_NS = 3_000_000_000  # what is younger may change once more with no sign of it, where times are coarse
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCopy:
+    """Our own copy of the user's index, with its times, by which git tells what it may trust. To be removed by us.
+
+    `name` is another for every index that may differ from this one; "" = not known to be the same as any other.
+    """
+
+    file: Path
+    name: str
+
+
+def copy_index(git: Git, file: Path, now_s: float) -> IndexCopy:
+    """Copy the index as it is now. Where there is none, neither is a copy, and git sees an empty one."""
+    file.unlink(missing_ok=True)
+    index = git.git_dir / "index"
+    try:
+        with index.open("rb") as opened:
+            info = os.fstat(opened.fileno())
+            data = opened.read()
+            after = os.fstat(opened.fileno())
+    except FileNotFoundError:
+        return IndexCopy(file, "none")
+    with file.open("xb") as copy:
+        copy.write(data)
+    os.utime(file, ns=(info.st_mtime_ns, info.st_mtime_ns))
+    steady = (info.st_mtime_ns, info.st_ctime_ns, info.st_size) == (after.st_mtime_ns, after.st_ctime_ns, len(data))
+    settled = now_s * 1e9 - info.st_ctime_ns > SETTLED_NS
+    name = f"{info.st_ino} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_size} {data[-32:].hex()}"
+    return IndexCopy(file, name if steady and settled else "")
+
+
+def drop_copy(file: Path) -> None:
+    for leftover in (file, file.with_name(file.name + ".lock")):
+        leftover.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
-    """What the index knows of the folder, by path from the root.
+    """What git knows of the files that it was asked for, by path from the root.
 
     `certain` maps a file to the object that holds its very bytes: unchanged by every stat field since git last
     looked, of the object's size, and with no filter or encoding in between. `converted` are unchanged files without
-    that certainty. `changed` are the other tracked files on disk, `deleted` those that are not there.
+    that certainty, and what git has for them ("": it has lost it). `changed` are the other tracked files on disk,
+    `deleted` those that are not there, `untracked` what git neither tracks nor ignores.
     """
 
-    certain: Mapping[str, str]
-    converted: frozenset[str]
-    changed: frozenset[str]
-    deleted: frozenset[str]
+    certain: Mapping[str, str] = field(default_factory=dict[str, str])
+    converted: Mapping[str, str] = field(default_factory=dict[str, str])
+    changed: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
+    untracked: frozenset[str] = frozenset()
 
 
-def view_index(git: Git, sizes: Mapping[str, int], *, attributes: bool) -> IndexView:
-    """Read the index against the files on disk (`sizes`, of regular files and links).
+class Listed(NamedTuple):
+    """One entry of the index: its tag as git's `ls-files -v` gives it, mode and object."""
+
+    tag: str
+    mode: str
+    oid: str
+
+
+def list_index(git: Git, index: IndexCopy, paths: Sequence[str] = (".",)) -> dict[str, Listed]:
+    """The entries under the root, by path from it. An unmerged path has one of its entries; submodules are out."""
+    cut = len(os.fsencode(git.prefix))
+    out = git.run("ls-files", "-z", "-v", "-s", "--full-name", "--", *paths, index=index.file)
+    rows = (entry.partition(b"\t") for entry in out.split(b"\0") if entry)
+    found: dict[str, Listed] = {}
+    for info, _, name in rows:
+        tag, mode, oid, _ = info.decode("ascii").split(" ")
+        if mode != "160000":
+            found[os.fsdecode(name[cut:])] = Listed(tag, mode, oid)
+    return found
+
+
+def view_index(
+    git: Git, index: IndexCopy, sizes: Mapping[str, int], asked: Collection[str],
+    *, listed: Mapping[str, Listed] | None, attributes: Callable[[], bool],
+) -> IndexView:  # fmt: skip
+    """Read the index against the files on disk (`sizes`, of regular files and links): of all `asked`, and no other.
 
     A file that git was told not to look at, or that is unmerged, is not clean. `attributes` tells whether the tree
-    has `.gitattributes` at all.
+    has `.gitattributes` at all. `listed` is the index, if it has been read already. The files must have been looked at
+    before.
     """
-    cut = len(git.prefix)
-    states = {name[cut:]: state for name, state in _differing(git).items()}
-    entries = [(tag, mode, oid, name[cut:]) for tag, mode, oid, name in git.index_entries()]
-    present = {name for _, mode, _, name in entries if mode != "160000" and name in sizes}
-    clean = {name: oid for tag, _, oid, name in entries if tag == "H" and name in present and name not in states}
+    paths = sorted(asked) if len(asked) <= _MOST_NAMED else ["."]
+    with ThreadPoolExecutor(2) as pool:
+        differing = pool.submit(_differing, git, index, paths)
+        others = pool.submit(_untracked, git, index, paths)
+        if listed is None:
+            listed = list_index(git, index, paths)
+        states, untracked = differing.result(), others.result()
+    tracked = {name: row for name, row in listed.items() if name in asked}
+    present = tracked.keys() & sizes.keys()
+    clean = {n: r.oid for n, r in tracked.items() if r.tag == "H" and n in present and n not in states}
     lengths = object_sizes(git, set(clean.values()))
     certain = {name: oid for name, oid in clean.items() if lengths.get(oid) == sizes[name]}
-    if attributes or git.has_drivers():
+    if certain and (attributes() or git.has_drivers()):
         for name in _converted(git, sorted(certain)):
             del certain[name]
-    gone = frozenset(name for name, state in states.items() if state == "D" and name not in sizes)
-    return IndexView(certain, frozenset(clean.keys() - certain.keys()), frozenset(present - clean.keys()), gone)
+    gone = frozenset(name for name, state in states.items() if state == "D" and name not in sizes and name in asked)
+    converted = {name: oid if oid in lengths else "" for name, oid in clean.items() if name not in certain}
+    return IndexView(certain, converted, frozenset(present - clean.keys()), gone, untracked & frozenset(asked))
 
 
-def _differing(git: Git) -> dict[str, str]:
-    """Path from the top -> status letter of what the index does not know to be unchanged."""
-    fields = git.run("diff-files", "-z", "--raw", "--", ".").split(b"\0")
+def _differing(git: Git, index: IndexCopy, paths: Sequence[str]) -> dict[str, str]:
+    """Path from the root -> status letter of what the index does not know to be unchanged."""
+    cut = len(git.prefix)
+    fields = git.run("diff-files", "-z", "--raw", "--", *paths, index=index.file).split(b"\0")
     pairs = zip(fields[0::2], fields[1::2], strict=False)
-    return {os.fsdecode(name): chr(meta[-1]) for meta, name in pairs if meta}
+    return {os.fsdecode(name)[cut:]: chr(meta[-1]) for meta, name in pairs if meta}
+
+
+def _untracked(git: Git, index: IndexCopy, paths: Sequence[str]) -> frozenset[str]:
+    out = git.run("ls-files", "-z", "--others", "--exclude-standard", "--", *paths, index=index.file)
+    return frozenset(os.fsdecode(name) for name in out.split(b"\0") if name and not name.endswith(b"/"))
 
 
 def object_sizes(git: Git, oids: Iterable[str]) -> dict[str, int]:
@@ -81,6 +160,30 @@ def _converted(git: Git, names: Sequence[str]) -> set[str]:
     fields = git.run("check-attr", "-z", "--stdin", *_FILTERS, stdin=stdin).split(b"\0")
     rows = zip(fields[0::3], fields[2::3], strict=False)
     return {os.fsdecode(name) for name, value in rows if value not in (b"unspecified", b"unset")}
+
+
+def object_folders(git: Git, now_s: float) -> dict[str, int]:
+    """When each folder of the object store changed last: an object that goes shows there.
+
+    0 for one that changed just now, or may be changed by others: where they lend their objects, for the packs.
+    """
+    folder = common_dir(git.git_dir) / "objects"
+    before_ns = now_s * 1e9 - SETTLED_NS
+    try:
+        if (folder / "info" / "alternates").exists():
+            return {_PACKS: 0}
+        with os.scandir(folder) as entries:
+            times = {e.name: e.stat().st_mtime_ns for e in entries if len(e.name) == 2 or e.name == _PACKS}
+    except OSError:
+        return {_PACKS: 0}
+    return {name: time_ns if time_ns < before_ns else 0 for name, time_ns in times.items()}
+
+
+def lost_sources(git: Git, sources: Iterable[str], before: Mapping[str, int], now: Mapping[str, int]) -> set[str]:
+    """Those of `sources` that are not in the object store any more, told by what changed in its folders since."""
+    changed = {name for name in {*before, *now, _PACKS} if not now.get(name) or before.get(name) != now[name]}
+    asked = {source[4:] for source in sources if _PACKS in changed or source[4:6] in changed}
+    return {f"git:{oid}" for oid in asked - object_sizes(git, asked).keys()}
 
 
 def read_object(git: Git, oid: str, max_bytes: int) -> bytes:
@@ -120,38 +223,27 @@ def _entry_head(size: int) -> bytes:
     return bytes(head)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeCommit:
-    tree: str
-    commit: str
+def write_tree(git: Git, index: IndexCopy, changes: Mapping[str, tuple[str, str]]) -> str:
+    """The whole tree as it is on disk: the index, with `changes` (path -> mode, object) laid over it.
 
-
-def commit_tree(git: Git, changes: Mapping[str, tuple[str, str]], private_index: Path, label: str) -> TreeCommit:
-    """A commit of the whole tree as it is on disk: the index, with `changes` (path -> mode, object) laid over it.
-
-    An empty mode takes the path out. No ref points to the commit yet.
+    An empty mode takes the path out. Writes to the copy of the index.
     """
-    index = git.git_dir / "index"
-    private_index.unlink(missing_ok=True)
-    if index.exists():
-        shutil.copyfile(index, private_index)
-    try:
-        gone = "0" * (64 if git.object_format() == "sha256" else 40)
-        lines: list[bytes] = []
-        for path, (mode, oid) in changes.items():
-            name = os.fsencode(git.prefix + path)
-            lines.append(f"0 {gone}\t".encode() + name + b"\0")  # first, since a path may be unmerged
-            if mode:
-                lines.append(f"{mode} {oid}\t".encode() + name + b"\0")
-        git.run("update-index", "-z", "--index-info", stdin=b"".join(lines), index=private_index)
-        tree = git.run("write-tree", "--missing-ok", index=private_index).decode("ascii").strip()
-        head = git.head()
-        parent = ("-p", head) if head else ()
-        commit = git.run("commit-tree", *parent, tree, stdin=label.encode()).decode("ascii").strip()
-        return TreeCommit(tree, commit)
-    finally:
-        for leftover in (private_index, private_index.with_name(private_index.name + ".lock")):
-            leftover.unlink(missing_ok=True)
+    gone = "0" * (64 if git.object_format() == "sha256" else 40)
+    lines: list[bytes] = []
+    for path, (mode, oid) in changes.items():
+        name = os.fsencode(git.prefix + path)
+        lines.append(f"0 {gone}\t".encode() + name + b"\0")  # first, since a path may be unmerged
+        if mode:
+            lines.append(f"{mode} {oid}\t".encode() + name + b"\0")
+    if lines:
+        git.run("update-index", "-z", "--index-info", stdin=b"".join(lines), index=index.file)
+    return git.run("write-tree", "--missing-ok", index=index.file).decode("ascii").strip()
+
+
+def commit_tree(git: Git, tree: str, head: str, label: str) -> str:
+    """A commit of `tree` on top of `head` ("" = nothing). No ref points to it yet."""
+    parent = ("-p", head) if head else ()
+    return git.run("commit-tree", *parent, tree, stdin=label.encode()).decode("ascii").strip()
 
 
 def point_ref(git: Git, name: str, commit: str) -> None:

@@ -44,6 +44,7 @@ class _Sum:
     restored: dict[str, None] = field(default_factory=dict[str, None])
     deleted: dict[str, None] = field(default_factory=dict[str, None])
     conflicts: dict[str, str] = field(default_factory=dict[str, str])
+    merged: dict[str, None] = field(default_factory=dict[str, None])
     transaction: str = ""
 
     def add(self, report: RestoreReport) -> None:
@@ -56,12 +57,13 @@ class _Sum:
             self.restored.pop(path, None)
             self.conflicts.pop(path, None)
         self.conflicts |= {c.path: c.reason for c in report.conflicts}
+        self.merged |= dict.fromkeys(report.merged)
         self.transaction = report.transaction or self.transaction
 
     def report(self, dry_run: bool) -> RestoreReport:
         conflicts = tuple(Conflict(p, r) for p, r in sorted(self.conflicts.items()))
         return RestoreReport(tuple(sorted(self.restored)), tuple(sorted(self.deleted)), conflicts, dry_run,
-                             self.transaction)  # fmt: skip
+                             self.transaction, tuple(sorted(self.merged.keys() - self.conflicts.keys())))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ class Restorer:
             self._undo(plan, [e for e in left if e.path not in plan.keep], done)
         over = {*done.restored, *done.deleted} if plan.dry_run else set[str]()
         landed = {path: after for path, (_, after) in self._journal.touched(plan.run_id).items()}
-        left_over = self._leftovers.reasons(plan.snapshot, plan.keep, landed, {*done.conflicts, *over}, plan.final)
+        told = {*done.conflicts, *done.merged, *over}
+        left_over = self._leftovers.reasons(plan.snapshot, plan.keep, landed, told, plan.final)
         done.conflicts |= left_over
         for path in [p for p in done.conflicts if p not in plan.keep and self._leftovers.is_recorded(plan.tree, p)]:
             del done.conflicts[path]

@@ -12,20 +12,23 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from sqlite3 import Row
 from typing import Any
 
-from regreen.errors import UsageError
+from regreen.errors import EnvironmentFault, UsageError
 from regreen.git import Git, common_dir
 from regreen.model import ChangeReport, Conflict, RestoreReport, Snapshot
 from regreen.snapshots import changes, objects
-from regreen.snapshots.capture import capture
-from regreen.snapshots.effects import Ledger, Mark, SideEffects, hold
+from regreen.snapshots.effects import Landed, Ledger, Mark, SideEffects, hold
 from regreen.snapshots.heads import Heads, moved
+from regreen.snapshots.known import Trees
 from regreen.snapshots.leftovers import Leftovers
 from regreen.snapshots.manifest import Manifest, pack, unpack
+from regreen.snapshots.noticing import Notice
 from regreen.snapshots.restoring import Plan, Restorer
+from regreen.snapshots.taking import Taker
 from regreen.snapshots.walking import Walker
 from regreen.store import Store, new_id, repo_key
 from regreen.workspace import Journal, Stat, Workspace
@@ -52,35 +55,43 @@ class Snapshots:
         self._known: tuple[str, Manifest] | None = None  # the snapshot in use, decoded
         foreign = [store.folder] + ([git.git_dir, common_dir(git.git_dir)] if git is not None else [])
         self._walker = Walker(workspace, git, frozenset(_below(workspace.root, folder) for folder in foreign))
+        self._trees = Trees(store, self._repo)
+        self._taker = Taker(store, workspace, git, self._walker, self._trees, clock)
+        self._notice = Notice(workspace)
 
     def take(self, run_id: str) -> Snapshot:
         """Record the tree, and make its bytes recoverable: see `Manifest.uncovered` for what is too large.
 
-        Reads nothing larger than a few MiB. Costs about as much as `git status`.
+        Reads nothing larger than a few MiB. All is on disk when this returns.
         """
         created = self._clock()
         name = new_id("snap")
-        self._insert(name, run_id, created)  # first, so that a crash leaves no ref behind that nobody knows
-        heads = Heads.of(self._git)
-        entries, passed_over = self._walker.first()
-        taken = capture(self._store, self._workspace, self._git, entries, name)
-        manifest = Manifest(entries, taken.sources)
+        # The row comes first, so that a crash leaves no ref behind that nobody knows.
+        taken = self._taker.take(name, lambda: self._insert(name, run_id, created))
         with self._store.transaction() as db:
+            self._trees.assure()
             db.execute("UPDATE snapshots SET tree = ?, commit_id = ?, manifest = ? WHERE id = ?",
-                       (taken.tree, taken.commit, manifest.encode(), name))  # fmt: skip
-            about = {"heads": heads.rows() if heads else None, "passed_over": sorted(passed_over)}
+                       (taken.tree, taken.commit, taken.record, name))  # fmt: skip
+            about = {"heads": taken.heads.rows() if taken.heads else None, "passed_over": sorted(taken.passed_over)}
             db.execute("INSERT INTO surroundings VALUES (?, ?)", (name, pack(about)))
             hold(self._store, name, taken.kept)
-        self._known = (name, manifest)
-        return Snapshot(name, created, taken.tree, manifest.files)
+        if taken.is_new_tree:
+            self._trees.sweep()
+        self._known = (name, taken.manifest)
+        return Snapshot(name, created, taken.tree, taken.manifest.files)
 
     def uncovered(self, snapshot: Snapshot) -> int:
         """How many files of a snapshot are too large or too many to be put back if tests change them."""
         return self._manifest(snapshot.id).uncovered
 
-    def mark(self, snapshot: Snapshot) -> Mark:
-        """Note the tree before a test run; durable when this returns."""
-        now, ours = self._scan(snapshot.id), self._landed(self._run_of(snapshot.id))
+    def mark(self, snapshot: Snapshot, *, thorough: bool = False) -> Mark:
+        """Note the tree before a test run; durable when this returns.
+
+        With `thorough` the whole tree is walked. Else only what the system said has changed since the last time is
+        looked at, where it can tell: it does not know of every way to write (see `noticing`).
+        """
+        now = self._scan(snapshot.id, thorough=thorough)
+        ours = self._landed_later(snapshot.id)
         return self._ledger.open_mark(snapshot.id, self._manifest(snapshot.id), now, ours, self._clock())
 
     def note_written(self, snapshot: Snapshot, paths: Sequence[str]) -> None:
@@ -91,9 +102,13 @@ class Snapshots:
         """
         self._ledger.witness.note_written(snapshot.id, paths, self._clock())
 
-    def side_effects(self, snapshot: Snapshot, before: Mark) -> SideEffects:
-        """What changed since `before`, noted for `restore_run`, after a crash too; and of that what tests did."""
-        return self._ledger.record(before, self._scan(snapshot.id), self._landed(self._run_of(snapshot.id)))
+    def side_effects(self, snapshot: Snapshot, before: Mark, *, thorough: bool = False) -> SideEffects:
+        """What changed since `before`, noted for `restore_run`, after a crash too; and of that what tests did.
+
+        `thorough` as for `mark`.
+        """
+        now = self._scan(snapshot.id, thorough=thorough)
+        return self._ledger.record(before, now, self._landed_later(snapshot.id))
 
     def made_by_tests(self, snapshot: Snapshot) -> dict[str, frozenset[str]]:
         """Hashes of what the tests surely left, by path: what a rewind may count as the run's own."""
@@ -126,14 +141,21 @@ class Snapshots:
         The old bytes of what changed and was not put back go into a transaction of the journal first, which this
         returns ("" = none): to undo that puts them back, where a path is still as it is now.
         """
+        self.close()
         txn = self._keep_bytes(snapshot.id) if keep_blobs else ""
         self._drop(snapshot.id)
         return txn
 
+    def close(self) -> None:
+        """Let go of what the system gave for noticing changes. All goes on working: it is asked for again."""
+        self._notice.close()
+
     def changes(self, since: str) -> ChangeReport:
         """What differs now from a snapshot, from the start of a run, or from a commit such as HEAD."""
         if self._rows("id = ?", since):
-            return changes.since_manifest(self._sources(), since, self._manifest(since), self._scan(since))
+            return changes.since_manifest(
+                self._sources(), since, self._manifest(since), self._scan(since, thorough=True)
+            )
         if self._store.rows("SELECT 1 FROM runs WHERE id = ? AND repo = ?", since, self._repo) or (
             self._journal.touched(since)
         ):
@@ -150,8 +172,11 @@ class Snapshots:
         """
         return tuple(self.recovered())
 
-    def recovered(self) -> dict[str, RestoreReport]:
-        """As `recover`, with what was put back, and what could not be, for each run."""
+    def recovered(self, close: Callable[[str, RestoreReport], None] | None = None) -> dict[str, RestoreReport]:
+        """As `recover`, with what was put back, and what could not be, for each run.
+
+        `close` writes that down. It is called while the snapshots are there: if this is killed, the next one knows all.
+        """
         self._journal.recover()
         unfinished = self._store.rows(
             "SELECT id FROM runs WHERE repo = ? AND finished IS NULL ORDER BY created", self._repo)  # fmt: skip
@@ -160,9 +185,12 @@ class Snapshots:
         for run_id in [row["id"] for row in unfinished]:
             snapshot = snapshots.get(run_id)
             reports[run_id] = self._journal.rewind(run_id) if snapshot is None else self._recover_run(run_id, snapshot)
+            if close is not None:
+                close(run_id, reports[run_id])
         for row in self._rows("1"):
             self._keep_bytes(row["id"])
             self._drop(row["id"])
+        self._trees.sweep()
         if self._git is not None:
             objects.sweep_refs(self._git, {row["id"] for row in self._store.rows("SELECT id FROM snapshots")})
         return reports
@@ -170,10 +198,15 @@ class Snapshots:
     # --- how ---------------------------------------------------------------------------------------
 
     def _recover_run(self, run_id: str, snapshot: Snapshot) -> RestoreReport:
-        mark = self._ledger.last_mark(snapshot.id, self._manifest(snapshot.id), only_open=True)
+        try:
+            manifest = self._manifest(snapshot.id)
+        except EnvironmentFault:  # what was recorded is lost: the edits are all that is known
+            return self._journal.rewind(run_id)
+        mark = self._ledger.last_mark(snapshot.id, manifest, only_open=True)
         if mark.created:
             until_s = max(mark.created, mark.alive, self._last_sign(run_id)) + _GRACE_S
-            self._ledger.record(mark, self._scan(snapshot.id), self._landed(run_id), until_s)
+            now = self._scan(snapshot.id, thorough=True)
+            self._ledger.record(mark, now, self._landed_later(snapshot.id), until_s)
         return self.restore_run(run_id, snapshot)
 
     def _last_sign(self, run_id: str) -> float:
@@ -185,9 +218,20 @@ class Snapshots:
                     newest = max(newest, Path(folder, name).stat().st_mtime)
         return newest
 
-    def _scan(self, name: str) -> dict[str, Stat]:
-        about = self._surroundings(name)
-        return self._walker.again(self._manifest(name), frozenset(about.get("passed_over", ())))
+    def _scan(self, name: str, *, thorough: bool) -> dict[str, Stat]:
+        seen = None if thorough else self._notice.look(name)
+        if seen is not None:
+            return seen
+        manifest = self._manifest(name)
+        passed_over = frozenset(self._surroundings(name).get("passed_over", ()))
+
+        def walk(notice: Notice) -> tuple[dict[str, Stat], frozenset[str]]:
+            found = self._walker.again(manifest, passed_over, notice)
+            was = manifest.entries.get  # the same row as the same object is compared faster later on
+            shared = {p: w if (w := was(p)) is not None and w == row else row for p, row in found.entries.items()}
+            return shared, found.hidden
+
+        return self._notice.walked(name, walk)
 
     def _surroundings(self, name: str) -> Mapping[str, Any]:
         rows = self._store.rows("SELECT data FROM surroundings WHERE snapshot = ?", name)
@@ -200,6 +244,10 @@ class Snapshots:
     def _landed(self, run_id: str) -> dict[str, str]:
         """The hashes that the run's edits left, by path."""
         return {path: after for path, (_, after) in self._journal.touched(run_id).items()} if run_id else {}
+
+    def _landed_later(self, name: str) -> Landed:
+        """The same, found out when it is needed: mostly nothing changes, and then it is not."""
+        return cache(lambda: self._landed(self._run_of(name)))
 
     def _keep_bytes(self, name: str) -> str:
         heads = self._heads(name)
@@ -219,7 +267,7 @@ class Snapshots:
             rows = self._store.rows("SELECT manifest FROM snapshots WHERE id = ?", name)
             if not rows:
                 raise UsageError("not_found", f"snapshot {name} does not exist (any more)", "name a run instead")
-            self._known = (name, Manifest.decode(rows[0]["manifest"]))
+            self._known = (name, self._trees.read(rows[0]["manifest"]))
         return self._known[1]
 
     def _run_of(self, name: str) -> str:
@@ -237,7 +285,8 @@ class Snapshots:
             db.execute("DELETE FROM snapshots WHERE id = ?", (name,))
             db.executemany(
                 "DELETE FROM blobs WHERE sha = ? AND sha NOT IN (SELECT sha FROM snapshot_blobs) AND sha NOT IN"
-                " (SELECT before_sha FROM entries WHERE before_sha IS NOT NULL)", [(s,) for s in held])  # fmt: skip
+                " (SELECT before_sha FROM entries WHERE before_sha IS NOT NULL"
+                " UNION SELECT after_sha FROM entries WHERE after_sha IS NOT NULL)", [(s,) for s in held])  # fmt: skip
         if self._known is not None and self._known[0] == name:
             self._known = None
 

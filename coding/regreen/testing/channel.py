@@ -64,6 +64,7 @@ class Record:
     lost_workers: dict[str, str] = field(default_factory=dict[str, str])  # test -> what pytest-xdist said
     subtests: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # test -> those of it that failed
     unmatched: tuple[str, ...] | None = None  # targets that took in no test
+    canary: str | None = None  # what did not fail although it must; None: that was not tried
     exit_code: int | None = None
     exit_at: float = float("inf")
     foreign: int = 0
@@ -125,6 +126,8 @@ class Record:
             case "written":
                 self.written.update(dict.fromkeys(p for p in m["paths"] if _inner(p)))
                 self.written_full = m["full"]
+            case "canary":
+                self.canary = m["text"]
             case "loaded" | "touched":
                 self.aside.append(m)
             case _:

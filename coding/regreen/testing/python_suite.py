@@ -15,14 +15,14 @@ from pathlib import PurePosixPath
 from regreen import commands, sandbox
 from regreen.commands import CheckedCommand
 from regreen.errors import UsageError
-from regreen.model import Counts, Failure, SuiteReport, SuiteStatus
+from regreen.model import CaseOutcome, Counts, Failure, SuiteReport, SuiteStatus
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.testing.channel import RawFailure, Record
 from regreen.testing.condense import group, make_failure, neutral
 from regreen.testing.interpreter import Interpreter, Needs, NoInterpreter, find_interpreter
 from regreen.testing.logs import new_log, tail
-from regreen.testing.pytest_process import Launch, Part, RunPart
+from regreen.testing.pytest_process import Launch, OnChange, Part, RunPart
 from regreen.testing.reported import process_notes
 from regreen.testing.request import OnProgress, Progress, SuiteRequest
 from regreen.testing.selection import Selected
@@ -96,7 +96,7 @@ def run_python(
     if selected.names:
         found = run.find_names(selected)
         if isinstance(found, Verdict):
-            return replace(blank, status=found.status, message=found.message, log=str(run.log))
+            return replace(blank, status=found.status, message=found.message, log=str(run.log), cpu_s=run.cpu_s)
         selected = found
     facts, tally = run.rounds(arguments, selected)
     return run.report(blank, facts, tally)
@@ -142,6 +142,17 @@ class _Run:
         self._redact = Redactor.from_environ(request.settings.may_be_told)
         self._written: set[str] = set()
         self._written_full = False
+        self._used_s = 0.0
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of all processes so far."""
+        return round(self._used_s, 3)
+
+    def _part(self, launch: Launch, on_change: OnChange) -> Part:
+        part = self._process(launch, self._request, self._cancel, on_change)
+        self._used_s += part.completed.cpu_s
+        return part
 
     def _left_s(self) -> float:
         return self._request.timeout_s - (time.monotonic() - self._started)
@@ -164,7 +175,7 @@ class _Run:
     def find_names(self, selected: Selected) -> Selected | Verdict:
         """The ids of bare names, by collecting everything once; or why there are none."""
         launch = self._launch(self._runner.collecting, selected.everything)
-        part = self._process(launch, self._request, self._cancel, self._tell_written)
+        part = self._part(launch, self._tell_written)
         ids = part.record.collected
         if ids is None:
             tally = Tally()
@@ -194,7 +205,7 @@ class _Run:
                 self._tell_written(record)
                 teller(record)
 
-            part = self._process(launch, self._request, self._cancel, changed)
+            part = self._part(launch, changed)
             tally.add(part)
             blamed = tally.blame(part, tail(self.log))
             if not (blamed and self._request.isolate and self._worth_another(tally, selected)):
@@ -253,17 +264,19 @@ class _Run:
     def report(self, blank: SuiteReport, facts: Facts, tally: Tally) -> SuiteReport:
         verdict = decide(facts)
         failures = tuple(self._failure(test, raw, tally) for test, raw in tally.failures.items())
+        outcomes = dict(tally.outcomes) if not facts.deaf else _reds(tally.outcomes)
         return replace(
             blank,
             status=verdict.status,
             message=self._redact(verdict.message),
-            counts=counts(tally.outcomes),
+            counts=counts(outcomes),
             failures=failures,
             groups=group(failures),
             duration_s=round(time.monotonic() - self._started, 3),
+            cpu_s=self.cpu_s,
             log=str(self.log),
             notes=self._notes(facts, tally),
-            outcomes=dict(tally.outcomes),
+            outcomes=outcomes,
             durations_s=dict(tally.durations),
         )
 
@@ -297,6 +310,10 @@ class _Run:
             parts = sum(map(len, tally.subtests.values()))
             notes.append(f"{parts} subtests failed, of {len(tally.subtests)} tests")
         return (*notes, *self._runner.notes(self._request))
+
+
+def _reds(outcomes: Mapping[str, CaseOutcome]) -> dict[str, CaseOutcome]:
+    return {t: o for t, o in outcomes.items() if o in ("failed", "error")}
 
 
 class _Teller:

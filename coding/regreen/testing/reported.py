@@ -101,7 +101,7 @@ def _start(asked: Asked, plan: Plan, log: Path, on_progress: OnProgress | None) 
 
     messages = Messages(nonce, take)
     completed = sandbox.run(
-        _command(asked, plan, log),
+        child_command(asked, plan, log),
         cancel=asked.cancel,
         on_channel=messages.feed if plan.live else None,
         first_words=f"{nonce}\n".encode() if plan.live else b"",
@@ -111,7 +111,8 @@ def _start(asked: Asked, plan: Plan, log: Path, on_progress: OnProgress | None) 
     return Ended(completed, log, tuple(messages.heard), lasted), messages.foreign
 
 
-def _command(asked: Asked, plan: Plan, log: Path) -> Command:
+def child_command(asked: Asked, plan: Plan, log: Path) -> Command:
+    """The plan as a command of the sandbox, with the isolation, environment and limits that tests have."""
     request, limits = asked.request, asked.request.settings.limits
     temporary = asked.private / "tmp"
     temporary.mkdir(mode=0o700, exist_ok=True)
@@ -156,6 +157,7 @@ class _Report:
             failures=failures,
             groups=group(failures),
             duration_s=round(time.monotonic() - started, 3),
+            cpu_s=round(self._ended.completed.cpu_s, 3),
             notes=self._notes(foreign),
             outcomes=outcomes,
             durations_s=durations,

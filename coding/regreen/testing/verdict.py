@@ -52,6 +52,13 @@ class Facts:
         return [o for o in self.outcomes.values() if o in ("failed", "error")]
 
     @property
+    def deaf(self) -> bool:
+        """Whether a failing test might not have been seen: then those that were told as passed say nothing."""
+        record = self.record
+        unproven = record.canary is None and record.hello and record.exit_code == 0 and bool(record.outcomes)
+        return bool(record.canary) or unproven
+
+    @property
     def not_run(self) -> tuple[str, ...]:
         return tuple(i for i in self.collected if i not in self.outcomes)
 
@@ -126,6 +133,17 @@ def _crashed(f: Facts) -> Verdict | None:
     if f.record.exit_code != f.completed.returncode:
         return Verdict(SuiteStatus.CRASHED, f"{f.runner} said exit status {f.record.exit_code}, but the process ended "
                                             f"otherwise: {ending(f.completed)}{tail(f.log)}")  # fmt: skip
+    return None
+
+
+def _deaf(f: Facts) -> Verdict | None:
+    """Code under test runs inside the runner, and may have changed it."""
+    if f.record.canary:
+        return Verdict(SuiteStatus.CRASHED, "what must fail does not fail in this process any more "
+                                            f"({f.record.canary}): the code under test has changed {f.runner} or "
+                                            "Python, and the results mean nothing")  # fmt: skip
+    if f.deaf:
+        return Verdict(SuiteStatus.CRASHED, f"{f.runner} ended without the proof that a failing test would be seen")
     return None
 
 
@@ -222,7 +240,7 @@ def _incomplete(f: Facts) -> Verdict | None:
 
 
 _RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
-    _cancelled, _timeout, _no_runner, _crashed, _environment, _unusable, _red, _nothing, _incomplete,
+    _cancelled, _timeout, _no_runner, _crashed, _deaf, _environment, _unusable, _red, _nothing, _incomplete,
 )  # fmt: skip
 
 

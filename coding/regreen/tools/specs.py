@@ -169,7 +169,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         description="Edits (as in apply_edits) for a fix_tests job that waits for them. Tested, and kept only if "
                     "better; the answer names tests fixed and broken.",
         parameters={"job_id": _TEXT, "text": _TEXT, "replacements": _REPLACEMENTS, "format": _FORMAT,
-                    "note": _TEXT, "wait_s": _WAIT},
+                    "note": _TEXT, "wait_s": _WAIT,
+                    "needs_test_change": _string("no edits: why no right code can pass these tests")},
         outputs={**_FIX_OUTPUTS, "attempt": _OBJECT},
         required=("job_id",), destructive=True, open_world=True,
     ),

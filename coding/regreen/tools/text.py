@@ -171,6 +171,8 @@ def _fix(d: Data) -> str:
         out.append(_outcome(outcome, d))
     elif d["state"] == "waiting_for_edits":
         out.append(_brief(d["brief"], d["job_id"]))
+    elif d["state"] == "interrupted":
+        out.append(f"{d['job_id']} is {d['progress']}")
     else:
         out.append(f"running as {d['job_id']}: {d.get('progress', '')}\njob_status({d['job_id']}) tells how it goes")
     return "\n".join(out)
@@ -182,16 +184,18 @@ def _attempt(a: Data) -> str:
         out = [f"attempt {a['number']} {a['state']} ({a['refusal']}): {a['message']}"]
         if any("error" in e for e in a["edits"]):
             out.append(_failed_edits({"edits": a["edits"], "warnings": []}))
-    for name in ("fixed", "broken", "still"):
-        if a[name]:
+    for name in ("fixed", "broken", "further", "still"):
+        if a.get(name):
             out.append(f"  {name}: {', '.join(a[name][:8])}" + (" ..." if len(a[name]) > 8 else ""))
+    out.extend(f"  warning: {w}" for w in a.get("warnings", []))
     out.append("  kept: the next edits start from here" if a["kept"] else "  rolled back")
     return "\n".join(out)
 
 
 def _brief(b: Data, job_id: str) -> str:
     out = [f"{job_id} waits for edits (submit_fix), {b['attempts_left']} attempts left", b["task"]]
-    out.append(f"failing: {', '.join(b['failing'][:20])}")
+    more = b.get("failing_total", 0) - len(b["failing"][:20])
+    out.append(f"failing: {', '.join(b['failing'][:20])}" + (f" and {more} more" if more > 0 else ""))
     out.append(_failures(b["failures"], []))
     if b["suspicious"]:
         out.append("suspicious lines:")
@@ -199,6 +203,8 @@ def _brief(b: Data, job_id: str) -> str:
     if b["signatures"]:
         out.append("signatures:\n  " + "\n  ".join(b["signatures"]))
     out.extend(f"tried {t['number']} ({t['state']}): {t['result']}\n{t['diff']}" for t in b["tried"][-3:])
+    if b.get("advice"):
+        out.append(b["advice"])
     return "\n".join(out)
 
 
@@ -213,10 +219,15 @@ def _outcome(o: Data, d: Data) -> str:
     elif o["restored"]:
         out.append("everything is as it was before the run")
     out.extend(f"conflict: {c['path']}: {c['reason']}" for c in o["conflicts"])
+    out.extend(f"merged: {p}: your edits stay, the run's are out" for p in o.get("merged", []))
     if o.get("old_bytes"):
         out.append(f"the old bytes of what was not put back: restore({o['old_bytes']})")
     if o["evidence"]["flaky"]:
         out.append(f"flaky: {', '.join(o['evidence']['flaky'][:8])}")
+    out.extend(f"gate {g['name']}: {'ok' if g['ok'] else g['message'] or 'new findings'}"
+               for g in o["evidence"].get("gates", []))  # fmt: skip
+    out.extend(f"warning: {w}" for w in o["evidence"].get("warnings", []))
+    out.extend(f"note: {r}" for r in o["evidence"].get("remarks", []))
     if o["hint"]:
         out.append(o["hint"])
     return "\n".join(out)
@@ -244,6 +255,7 @@ def _restored(d: Data) -> str:
     out = [f"{len(d['restored'])} files {verb}restored, {len(d['deleted'])} {verb}deleted"]
     out.extend(f"  {p}" for p in d["restored"][:50])
     out.extend(f"  {p} (deleted)" for p in d["deleted"][:50])
+    out.extend(f"  {p} ({verb}merged: what was changed there since stays)" for p in d.get("merged", [])[:50])
     out.extend(f"conflict: {c['path']}: {c['reason']}" for c in d["conflicts"])
     if d["transaction"]:
         out.append(f"transaction {d['transaction']} (restore undoes this restore)")

@@ -27,7 +27,7 @@ class Folder:
     """An open folder. Names are single components; a name that is a link is never followed."""
 
     def __init__(self, path: Path, fd: int | None) -> None:
-        self._path = path
+        self._path = path  # of use where there is no handle
         self._fd = fd
 
     def __enter__(self) -> Folder:
@@ -42,6 +42,11 @@ class Folder:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+    @property
+    def fd(self) -> int | None:
+        """Its handle, which it closes itself; None where the system has none."""
+        return self._fd
 
     def again(self) -> Folder:
         """The same folder, open a second time."""
@@ -95,12 +100,9 @@ class Folder:
             os.fsync(self._fd)
 
     def entries(self) -> list[os.DirEntry[str]]:
+        """What is in it. Without a handle, an entry's own stat is not complete."""
         with os.scandir(self._fd if self._fd is not None else self._path) as found:
             return list(found)
-
-    def entry_stat(self, entry: os.DirEntry[str]) -> os.stat_result:
-        """The entry's own stat; asked again where the listing's is incomplete (plain paths)."""
-        return entry.stat(follow_symlinks=False) if self._fd is not None else self.stat(entry.name)
 
 
 class Root:
@@ -123,14 +125,13 @@ class Root:
 
     def folder(self, path: str) -> Folder:
         """Open the folder `path` ("" = the root). A link on the way is OSError ELOOP, whatever it points to."""
-        full = self.path / path
         if self.backend == "plain":
-            return self._plain(full)
+            return self._plain(self.path / path)
         if self._fd is None:
             raise ValueError("the workspace is closed")
         if self.backend == "openat2":
-            return Folder(full, kernel.openat2(self._fd, path or ".", os.O_RDONLY | _DIRECTORY))
-        return Folder(full, self._walk(self._fd, path))
+            return Folder(self.path, kernel.openat2(self._fd, path or ".", os.O_RDONLY | _DIRECTORY))
+        return Folder(self.path, self._walk(self._fd, path))
 
     def _walk(self, root_fd: int, path: str) -> int:
         flags = os.O_RDONLY | _DIRECTORY | _NOFOLLOW | os.O_CLOEXEC

@@ -28,6 +28,10 @@ _MAX_LINKS = 40
 _RACES = 20
 
 
+def _always(_path: str, _folder: Folder) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class FileImage:
     """What stands at a path. `sha256` is "" for absent, of the raw bytes for a file, of the target for a link.
@@ -207,11 +211,12 @@ class Workspace:
         encoding = "unknown-8bit" if text.raw else text.encoding
         return FileText(image.path, shown, start_line, end, total, image.sha256, encoding, text.eol)
 
-    def scan(self, *, skip: Callable[[str], bool]) -> dict[str, Stat]:
+    def scan(self, *, skip: Callable[[str], bool], enter: Callable[[str, Folder], bool] = _always) -> dict[str, Stat]:
         """Every file, link and folder below the root, by path, in one walk. No link is followed.
 
         `skip` is asked for folders only; a skipped folder and all below it are left out. Nothing named `.git` is
-        listed. Folders that cannot be opened are listed without their contents.
+        listed. Folders that cannot be opened are listed without their contents. `enter` is asked last, with the open
+        folder ("" = the root), just before it is read; False leaves it out as well.
         """
         found: dict[str, Stat] = {}
         waiting = [""]
@@ -219,6 +224,9 @@ class Workspace:
             path = waiting.pop()
             try:
                 with self.tree.folder(path) as folder:
+                    if not enter(path, folder):
+                        found.pop(path, None)
+                        continue
                     below = list_folder(folder, path + "/" if path else "", found, skip)
             except OSError:  # gone meanwhile, not readable, or its path too long for the system
                 continue

@@ -19,13 +19,15 @@ from hashlib import sha256
 from filelock import Timeout
 
 from regreen.errors import Busy, EnvironmentFault, Refused, RegreenError, UsageError
-from regreen.model import Conflict, RestoreReport
+from regreen.model import RestoreReport
 from regreen.store import Store, repo_key
 from regreen.workspace import paths
 from regreen.workspace.files import FileImage, Workspace
+from regreen.workspace.merging import MergeFiles, Merger, no_merge
 from regreen.workspace.records import Entry, Records, Version
-from regreen.workspace.restoring import Goal, by_path, conflict_of, goal_of, image_of, mode_to_restore, version_of
+from regreen.workspace.restoring import Goal, by_path, goal_of, image_of, version_of
 from regreen.workspace.transactions import Step, Transactions, content_of, made_folders, missing_folders
+from regreen.workspace.weighing import Weigher
 from regreen.workspace.writing import Content, OnStep, StaleFile, no_step
 
 _RACES = 5
@@ -48,7 +50,10 @@ class Change:
 
 
 class Journal:
-    """The journal of one workspace. `on_step` is called between all steps of a commit (tests stop it there)."""
+    """The journal of one workspace. `on_step` is called between all steps of a commit (tests stop it there).
+
+    `merge` takes our change out of a file that somebody changed since; without it, such a file stays as it is.
+    """
 
     def __init__(
         self,
@@ -58,6 +63,7 @@ class Journal:
         on_step: OnStep = no_step,
         clock: Callable[[], float] = time.time,
         lock_s: float = 30.0,
+        merge: MergeFiles = no_merge,
     ) -> None:
         repo = repo_key(workspace.root)
         self._store = store
@@ -65,6 +71,8 @@ class Journal:
         self._records = Records(store, repo)
         self._lock = f"{repo}-commit"
         self._transactions = Transactions(store, workspace, self._records, on_step)
+        self._merger = Merger(store, merge)
+        self._weigher = Weigher(store, workspace, self._merger, self._steps)
         self._clock = clock
         self._lock_s = lock_s
 
@@ -96,7 +104,10 @@ class Journal:
             )
         if found.state == "rolled_back":
             return RestoreReport(dry_run=dry_run)
-        goals = [Goal(e.path, e.before, frozenset({e.after.sha}), e.after.mode) for e in found.entries]
+        goals = [
+            Goal(e.path, e.before, frozenset({e.after.sha}), e.after.mode, left=e.after, since=txn)
+            for e in found.entries
+        ]
         return self._restore(goals, f"undo {txn}", found.run_id, made_folders(found.entries), dry_run)
 
     def rewind(
@@ -111,8 +122,9 @@ class Journal:
         """Put every path that the run's transactions (after `to`, if given) touched back to what it was before them.
 
         Paths in `keep` stay. `ours` names contents (path -> hashes) that count as the run's own although the journal
-        did not write them, such as what its tests left. Where somebody else changed a file between two transactions,
-        it goes back to that state and no further, and is reported as a conflict. Doing it twice changes nothing.
+        did not write them, such as what its tests left. What somebody else changed in a file stays, and only the run's
+        change is taken out (`merged`). Where the two meet, the file stays as it is, or goes back to what somebody else
+        left between two transactions; that is a conflict. Doing it twice changes nothing.
         """
         txns = self._records.of_run(run_id)
         if to:
@@ -121,7 +133,10 @@ class Journal:
                 raise UsageError("not_found", f"no transaction {to!r} in run {run_id}", "name one of the run's own")
             txns = txns[ids.index(to) + 1 :]
         entries = [e for t in txns for e in t.entries if e.path not in keep]
-        goals = [goal_of(chain, (ours or {}).get(path, ())) for path, chain in by_path(entries).items()]
+        goals = [
+            replace(self._goal(chain, (ours or {}).get(path, ())), since=run_id)
+            for path, chain in by_path(entries).items()
+        ]
         return self._restore(goals, f"rewind {run_id}", run_id, made_folders(entries), dry_run)
 
     def put_back(
@@ -140,15 +155,21 @@ class Journal:
         ]
         return self._restore(goals, label, run_id, (), dry_run)
 
+    def _goal(self, chain: list[Entry], ours: Collection[str] = ()) -> Goal:
+        return goal_of(chain, ours, self._merger.blend)
+
     # --- looking back ------------------------------------------------------------------------------
 
     def touched(self, run_id: str) -> dict[str, tuple[str, str]]:
-        """What a run's transactions wrote: path -> (hash before the first, hash after the last)."""
+        """What a run's transactions (or the one of this id) wrote: path -> (hash of what was before, hash they left).
+
+        What somebody else changed in between is not the run's: it counts as if it had been there before.
+        """
         entries = [e for t in self._records.of_run(run_id) for e in t.entries]
-        return {path: (chain[0].before.sha, chain[-1].after.sha) for path, chain in by_path(entries).items()}
+        return {p: (self._goal(chain).target.sha, chain[-1].after.sha) for p, chain in by_path(entries).items()}
 
     def before(self, run_id: str, path: str) -> FileImage:
-        """What a path was before the run first wrote it."""
+        """What a path was before the run (or the one transaction of this id) first wrote it."""
         for txn in self._records.of_run(run_id):
             for entry in txn.entries:
                 if entry.path == path:
@@ -253,62 +274,19 @@ class Journal:
     ) -> RestoreReport:
         with self._held():
             for _ in range(_RACES):
-                steps, conflicts = self._weigh(goals, empty)
-                if dry_run or not steps:
+                found = self._weigher.weigh(goals, empty)
+                if dry_run or not found.steps:
                     self._drop(() if dry_run else empty)
-                    return _report(steps, conflicts, dry_run, "")
+                    return found.report(dry_run=dry_run)
                 with contextlib.suppress(StaleFile):  # changed this very moment: weigh again
                     now = self._clock()
-                    txn = self._transactions.carry_out(steps, label=label, run_id=run_id, now=now, empty=empty)
-                    return _report(steps, conflicts, dry_run, txn)
+                    txn = self._transactions.carry_out(found.steps, label=label, run_id=run_id, now=now, empty=empty)
+                    return found.report(dry_run=False, txn=txn)
         raise Busy("the files to be put back keep changing", "end the program that writes them, then try again")
 
     def _drop(self, folders: Sequence[str]) -> None:
         for folder in folders:
             self._workspace.remove_empty_folder(folder)
-
-    def _weigh(self, goals: Sequence[Goal], made: Sequence[str]) -> tuple[list[Step], list[Conflict]]:
-        """The steps to the goals that can be reached, the latest change first; and why the others cannot."""
-        steps: list[Step] = []
-        conflicts: list[Conflict] = []
-        for goal in reversed(goals):
-            reason = self._restore_one(goal, steps, made)
-            if reason or goal.note:
-                conflicts.append(Conflict(goal.path, reason or goal.note))
-        return steps, conflicts
-
-    def _restore_one(self, goal: Goal, steps: list[Step], made: Sequence[str]) -> str:
-        """Add the step that puts one path back; or say why it stays."""
-        try:
-            image = self._workspace.image(goal.path, follow=False)
-        except (Refused, UsageError) as e:
-            return e.message
-        clear: tuple[str, ...] = ()
-        if image.kind == "directory" and goal.path in made and self._only_holds(image.real, steps):
-            clear = tuple(path for path in made if f"{path}/".startswith(f"{image.real}/"))
-            image = FileImage(goal.path, "absent", real=image.real)
-        reason = "belongs to version control" if paths.is_version_control(image.real) else conflict_of(image, goal)
-        if not reason:
-            data = goal.data if goal.data is not None or not goal.target.sha else self._store.blob(goal.target.sha)
-            mtime_ns = goal.target.mtime_ns if image.sha256 in goal.ours else None  # else it is not ours to set
-            attributes = goal.target.attributes if image.kind == "absent" else None
-            content = Content(data, mode_to_restore(image, goal), mtime_ns, attributes)
-            steps += [replace(step, clear=clear) for step in self._steps(len(steps), image, content)]
-        return reason
-
-    def _only_holds(self, folder: str, steps: Sequence[Step]) -> bool:
-        """Whether a folder holds nothing but files that the steps delete."""
-        doomed = {step.entry.path for step in steps if not step.entry.after.sha}
-        rows = self._workspace.scan(skip=lambda _: False)
-        inside = (path for path, row in rows.items() if path.startswith(f"{folder}/") and row.kind != "directory")
-        return all(path in doomed for path in inside)
-
-
-def _report(steps: Sequence[Step], conflicts: Sequence[Conflict], dry_run: bool, txn: str) -> RestoreReport:
-    entries = [step.entry for step in steps]
-    restored = sorted(e.path for e in entries if e.after.sha)
-    deleted = sorted(e.path for e in entries if not e.after.sha)
-    return RestoreReport(tuple(restored), tuple(deleted), tuple(conflicts), dry_run, txn)
 
 
 def _content(change: Change, image: FileImage) -> Content:

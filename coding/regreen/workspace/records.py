@@ -33,13 +33,17 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One path's change in a transaction. `path` is real: no link on the way. `made_dirs`: outermost first."""
+    """One path's change in a transaction. `path` is real: no link on the way. `made_dirs`: outermost first.
+
+    `undoes`: the transaction took earlier changes back.
+    """
 
     seq: int
     path: str
     before: Version
     after: Version
     made_dirs: tuple[str, ...] = ()
+    undoes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +83,18 @@ class Records:
         return self._select("state = 'open'")[::-1]
 
     def of_run(self, run_id: str) -> list[Txn]:
-        """A run's transactions that took effect, oldest first."""
-        return self._select("run_id = ? AND state = 'applied'", run_id)
+        """A run's transactions that took effect, oldest first; or the one of this id."""
+        return self._select("(run_id = ? OR id = ?) AND state = 'applied'", run_id, run_id)
 
     def _select(self, where: str, *args: str) -> list[Txn]:
-        sql = f"SELECT id, run_id, state FROM transactions WHERE repo = ? AND {where} ORDER BY rowid"
+        sql = f"SELECT id, run_id, state, label FROM transactions WHERE repo = ? AND {where} ORDER BY rowid"
         rows = self._store.rows(sql, self._repo, *args)
-        return [Txn(r["id"], r["run_id"], r["state"], self._entries(r["id"])) for r in rows]
+        return [Txn(r["id"], r["run_id"], r["state"], self._entries(r["id"], r["label"])) for r in rows]
 
-    def _entries(self, txn: str) -> tuple[Entry, ...]:
-        return tuple(_entry(r) for r in self._store.rows("SELECT * FROM entries WHERE txn = ? ORDER BY seq", txn))
+    def _entries(self, txn: str, label: str) -> tuple[Entry, ...]:
+        undoes = label.startswith(("undo ", "rewind "))
+        rows = self._store.rows("SELECT * FROM entries WHERE txn = ? ORDER BY seq", txn)
+        return tuple(_entry(r, undoes=undoes) for r in rows)
 
     def prune(self, keep: int, max_bytes: int) -> None:
         """Forget old closed transactions, and the bytes that only they held.
@@ -105,8 +111,8 @@ class Records:
 
 
 _CLOSED = """
-SELECT t.id, t.label, (SELECT COALESCE(SUM(LENGTH(b.data)), 0) FROM entries e JOIN blobs b ON b.sha = e.before_sha
-              WHERE e.txn = t.id)
+SELECT t.id, t.label, (SELECT COALESCE(SUM(LENGTH(b.data)), 0) FROM entries e
+              JOIN blobs b ON b.sha IN (e.before_sha, e.after_sha) WHERE e.txn = t.id)
 FROM transactions t WHERE t.repo = ? AND t.state != 'open'
 AND t.run_id NOT IN (SELECT id FROM runs WHERE finished IS NULL) ORDER BY t.rowid DESC
 """
@@ -142,7 +148,7 @@ def _row(txn: str, entry: Entry) -> tuple[object, ...]:
         before.attributes.packed() if before.attributes else None)  # fmt: skip
 
 
-def _entry(row: Row) -> Entry:
+def _entry(row: Row, *, undoes: bool) -> Entry:
     packed = row["before_attributes"]
     attributes = Attributes.unpacked(packed) if packed else None
     return Entry(
@@ -151,6 +157,7 @@ def _entry(row: Row) -> Entry:
         Version(row["before_sha"] or "", row["before_mode"], row["before_mtime_ns"], attributes),
         Version(row["after_sha"] or "", row["after_mode"]),
         tuple(json.loads(row["made_dirs"])),
+        undoes,
     )
 
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from typing import TypeAlias
 
 from regreen.workspace.files import FileImage
 from regreen.workspace.looking import LINK_MARK
 from regreen.workspace.records import Entry, Version
 from regreen.workspace.writing import Content
 
+Blend: TypeAlias = Callable[[Version, Version, Version, "bytes | None"], "bytes | None"]
+"""What we left, what somebody made of it, what it shall go back to (with its bytes, if the store has them not): the
+somebody's change upon the latter, or None."""
+_PUT_BACK = "was changed by somebody else during the run; put back to that state"
+_LEFT = "was changed by somebody else during the run; left as it is"
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A path to be put back to `target`, if it now has one of the hashes `ours`."""
+    """A path to be put back to `target`, if it now has one of the hashes `ours`.
+
+    If it has another one it may be merged: `left` is what we left there. `merged` tells that `target` is made so.
+    """
 
     path: str
     target: Version
@@ -23,6 +35,9 @@ class Goal:
     mode: int | None = None  # the mode that we left it with; another one is the user's, and stays
     data: bytes | None = None  # the target's bytes; None: they are in the store
     note: str = ""  # a conflict to report although the path goes back as far as it can
+    left: Version | None = None
+    merged: bool = False
+    since: str = ""  # the run or transaction that is undone, for people
 
 
 def by_path(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
@@ -33,14 +48,33 @@ def by_path(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     return chains
 
 
-def goal_of(chain: list[Entry], ours: Collection[str]) -> Goal:
-    """Back to what was before the whole chain, or to the last state that somebody else wrote in between."""
-    start = len(chain) - 1
-    while start and (chain[start].before.sha == chain[start - 1].after.sha or chain[start].before.sha in ours):
-        start -= 1
-    note = "was changed by somebody else during the run; put back to that state" if start else ""
-    written = {entry.after.sha for entry in chain[start:]}
-    return Goal(chain[0].path, chain[start].before, frozenset({*written, *ours}), chain[-1].after.mode, note=note)
+def goal_of(chain: list[Entry], ours: Collection[str], blend: Blend) -> Goal:
+    """Back to what was before the whole chain, with what somebody else changed in between.
+
+    Where that does not merge, back to the last state that somebody else wrote.
+    """
+    target, data, note, merged = chain[0].before, None, "", False
+    written = {chain[0].after.sha}
+    seen = {chain[0].before.sha, chain[0].after.sha}
+    for last, entry in pairwise(chain):
+        plainly_back = entry.undoes and entry.after.sha in seen  # over what counted as ours then
+        if entry.before.sha not in (last.after.sha, *ours) and not plainly_back:
+            data = blend(last.after, entry.before, target, data)
+            merged = data is not None
+            if data is not None:
+                target = Version(sha256(data).hexdigest(), _mode_of_merged(last.after, entry.before, target))
+            else:  # a merge that cannot be made again is what it was
+                target, note = (entry.after, _LEFT) if entry.undoes else (entry.before, _PUT_BACK)
+            written = set[str]()
+        written.add(entry.after.sha)
+        seen.add(entry.after.sha)
+    left = chain[-1].after
+    return Goal(chain[0].path, target, frozenset({*written, *ours}), left.mode, data, note, left, merged and not note)
+
+
+def _mode_of_merged(left: Version, now: Version, target: Version) -> int | None:
+    """The target's mode, or the one that somebody gave the file."""
+    return target.mode if left.mode is None or now.mode in (None, left.mode) else now.mode
 
 
 def version_of(image: FileImage | None) -> Version:

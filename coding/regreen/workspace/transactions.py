@@ -18,6 +18,7 @@ from regreen.workspace.attributes import Attributes, attributes_of
 from regreen.workspace.beneath import Folder
 from regreen.workspace.files import Workspace
 from regreen.workspace.looking import look
+from regreen.workspace.merging import is_mergeable, is_plain
 from regreen.workspace.records import Entry, Records, Txn, Version
 from regreen.workspace.writing import (
     MAX_OURS,
@@ -70,7 +71,10 @@ class Transactions:
         blobs = {step.entry.before.sha: step.old for step in steps if step.entry.before.sha}
         shared = {step.entry.seq: inode for step in steps if (inode := self._inode_if_shared(step))}
         blobs |= {
-            s.entry.after.sha: s.content.data for s in steps if s.entry.seq in shared and s.content.data is not None
+            s.entry.after.sha: s.content.data
+            for s in steps
+            if s.content.data is not None
+            and (s.entry.seq in shared or (is_plain(s.entry.before) and _both_mergeable(s)))
         }
         self._on_step("planned")
         self._records.begin(txn, label, now, blobs)
@@ -279,6 +283,11 @@ class _Kept:
         for folder, _ in self._held.values():
             folder.close()
         self._held.clear()
+
+
+def _both_mergeable(step: Step) -> bool:
+    """Whether a merge may later ask what we left: then that is kept too."""
+    return is_plain(step.entry.after) and is_mergeable(step.old) and is_mergeable(step.content.data)
 
 
 def _why(error: BaseException) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from . import regreen_canary as canary
     from .regreen_common import (
         MAX_TEXT,
         Bytecode,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import regreen_canary as canary
     from regreen_common import MAX_TEXT, Bytecode, Channel, Describer, allow_dump, chain, watch_writes
 
     del sys.path[0]
@@ -44,6 +46,15 @@ except ImportError as _error:
     no_pytest(_error)
 
 
+def is_linked_tree(folder: str) -> bool:
+    """Whether this is a work tree that `git worktree add` made: its tests are its own, also inside another one."""
+    try:
+        line = (Path(folder) / ".git").read_text("utf-8", "surrogateescape")
+    except OSError:  # a folder, or not there
+        return False
+    return (Path(folder) / line.partition("gitdir:")[2].strip() / "commondir").is_file()
+
+
 class Plugin:
     """The hooks. Sends what happens, and leaves out the tests that the job names."""
 
@@ -54,6 +65,7 @@ class Plugin:
         self.skip = frozenset(job["skip"])
         self.sent_ids = False
         self.config: Any = None
+        self.known: set[int] = set()
 
     def pytest_configure(self, config: Any) -> None:
         self.config = config
@@ -88,6 +100,25 @@ class Plugin:
         cause = next((e for e in causes if type(e).__name__ not in wrappers), error)
         missing = next((e.name for e in causes if isinstance(e, ModuleNotFoundError) and e.name), "")
         return {"detail": self.describer.exception(cause), "missing": missing}
+
+    def pytest_ignore_collect(self, collection_path: Any) -> Any:
+        return True if is_linked_tree(str(collection_path)) else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: Any) -> None:
+        self.known = {id(p) for p in session.config.pluginmanager.get_plugins()}
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> Generator[None, Any, None]:
+        """When all tests have run: prove that one that fails would have been seen."""
+        yield
+        option, text, why = session.config.option, "", ""
+        if not option.collectonly and not getattr(option, "numprocesses", None) and getattr(session, "items", None):
+            try:
+                text = canary.deaf(session, self.known)
+            except Exception as e:  # noqa: BLE001 (a pytest that works otherwise than we know: nothing is proven then)
+                why = f"{type(e).__name__}: {e}"[:MAX_TEXT]
+        self.channel.send("canary", text=text, why=why)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
@@ -144,7 +175,7 @@ class Plugin:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         fields: dict[str, Any] = {}
-        if report.failed:
+        if str(report.outcome) == "failed":
             detail = getattr(report, "regreen_detail", None) or self.describer.from_longrepr(report.longrepr)
             sections = [(str(title), str(text)[:MAX_TEXT]) for title, text in report.sections]
             fields = {"detail": detail, "text": str(report.longreprtext)[:MAX_TEXT], "sections": sections}

@@ -23,9 +23,11 @@ from unittest import loader as loading
 from unittest import suite as suites
 
 if TYPE_CHECKING:
+    from . import regreen_canary as canary
     from .regreen_common import MAX_TEXT, Bytecode, Channel, Describer, allow_dump, chain, watch_writes
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import regreen_canary as canary
     from regreen_common import MAX_TEXT, Bytecode, Channel, Describer, allow_dump, chain, watch_writes
 
     del sys.path[0]
@@ -361,6 +363,7 @@ class Program(unittest.TestProgram):
     def runTests(self) -> None:
         if not self.collect_only:
             super().runTests()
+            self.telling.channel.send("canary", text=canary.deaf_unittest(Result), why="")
 
     @property
     def code(self) -> int:

@@ -1,0 +1,127 @@
+"""How a person sees recorded runs: pure functions from the data of `regreen runs` to lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from regreen.cli.lines import Line, Style, diff, split
+from regreen.cli.render import attempt_verdict, render
+from regreen.cli.wording import worded
+from regreen.wire import Json
+
+_SHOWN_SELECTION = 3
+_SHOWN_IDS = 10
+_SHOWN_DIFF_LINES = 60
+_SHOWN_LOGS = 5
+_LIMITS = {
+    "max_attempts": "attempts", "budget_s": "s", "budget_cpu_s": "s of processor time", "budget_tokens": "tokens",
+    "budget_usd": "USD",
+}  # fmt: skip
+_GOOD = ("fixed", "already_green")
+
+Data = Mapping[str, Any]
+
+
+def listing(data: Mapping[str, Json], *, everywhere: bool) -> Iterator[Line]:
+    """A line a run."""
+    runs = cast("list[Data]", data["runs"])
+    if not runs:
+        yield Line("no runs are recorded" if everywhere else "no runs are recorded here; --all lists those elsewhere")
+        return
+    for run in runs:
+        where = f"  {run['repo']}" if everywhere else ""
+        yield Line(f"{run['id']}  {_when(run['created'])}  {_end(run)}{where}", _style(run))
+    yield Line("`regreen runs show RUN` tells more; resume and replay take the same id", "dim")
+
+
+def shown(data: Mapping[str, Json]) -> Iterator[Line]:
+    """One run: what it was asked, each attempt, the end, and where the rest is."""
+    run = cast("Data", data)
+    yield Line(f"{run['id']}  {_when(run['created'])}  {run['repo']}", "strong")
+    yield Line(f"asked: {', '.join(_asked(run['request']))}")
+    for attempt in run["attempts"]:
+        yield from _attempt(attempt)
+    yield Line("")
+    if run.get("outcome"):
+        ended: dict[str, Json] = {"outcome": run["outcome"], "attempts": []}
+        yield from render("fix_tests", ended)
+    elif run["state"] == "interrupted":
+        yield Line(
+            "interrupted: its process died; what it changed is put back when the repository is used next", "warn"
+        )
+    elif run["state"] == "running":
+        yield Line("running")
+    if error := run.get("error"):
+        yield Line(f"error: {worded(error['message'])}", "bad")
+    for name in run["resumed_by"]:
+        yield Line(f"resumed by {name}", "dim")
+    if run["events"]:
+        yield Line(f"events {run['events']}", "dim")
+    for log in run["logs"][-_SHOWN_LOGS:]:
+        yield Line(f"log {log}", "dim")
+
+
+def replayed(data: Mapping[str, Json]) -> Iterator[Line]:
+    """What a replay came to."""
+    again = cast("Data", data)
+    for attempt in again["attempts"]:
+        yield Line(attempt_verdict(attempt))
+    for difference in again["differences"]:
+        yield Line(f"different: {difference}", "bad")
+    for note in again["notes"]:
+        yield Line(f"note: {note}", "warn")
+    attempts = f"{again['replayed']} attempt{'' if again['replayed'] == 1 else 's'}"
+    end = again["outcome"].get("reason", "no outcome")
+    verdict = "came out as recorded" if again["same"] else "did not come out as recorded"
+    yield Line(f"{again['run']} replayed, {attempts}, {end}: {verdict}", "good" if again["same"] else "bad")
+    if again["kept"]:
+        yield Line(f"the copy is in {again['kept']}", "dim")
+
+
+def _attempt(attempt: Data) -> Iterator[Line]:
+    yield Line("")
+    kept = " (kept)" if attempt.get("kept") else ""
+    yield Line(f"{attempt_verdict(attempt)}{kept}", "good" if attempt.get("kept") else "")
+    for name in ("fixed", "broken"):
+        if ids := attempt.get(name):
+            more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
+            yield Line(f"  {name}: {', '.join(ids[:_SHOWN_IDS])}{more}")
+    lines = list(diff(attempt.get("diff", "")))
+    yield from lines[:_SHOWN_DIFF_LINES]
+    if len(lines) > _SHOWN_DIFF_LINES:
+        yield from split(f"... {len(lines) - _SHOWN_DIFF_LINES} more lines; --json has them", "dim")
+
+
+def _asked(request: Data) -> Iterator[str]:
+    yield f"tests {_selection(request.get('selection', []))}"
+    if proposer := request.get("proposer"):
+        yield f"proposer {proposer}"
+    if paths := request.get("paths"):
+        yield f"paths {_selection(paths)}"
+    for name, said in _LIMITS.items():
+        if value := request.get(name):
+            yield f"at most {value:g} {said}"
+    if resumes := request.get("resumes"):
+        yield f"going on from {resumes}"
+
+
+def _selection(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN_SELECTION} more" if len(names) > _SHOWN_SELECTION else ""
+    return (" ".join(names[:_SHOWN_SELECTION]) or "all") + more
+
+
+def _end(run: Data) -> str:
+    tried = f"{run['tried']} attempt{'' if run['tried'] == 1 else 's'}"
+    return f"{run['reason'] if run['state'] == 'done' else run['state']}, {tried}, {_selection(run['selection'])}"
+
+
+def _style(run: Data) -> Style:
+    if run["state"] != "done":
+        return "warn"
+    return "good" if run["reason"] in _GOOD else ""
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -1,0 +1,45 @@
+"""What to do next, for every way in which a run can end. Pure."""
+
+from __future__ import annotations
+
+from regreen.fix.limits import Spent, StopRules
+from regreen.model import StopReason
+
+HINTS: dict[StopReason, str] = {
+    StopReason.FIXED: "Review the diff: all tests pass, which makes the fix plausible, not proven.",
+    StopReason.ALREADY_GREEN: "Nothing to fix: every selected test passes.",
+    StopReason.NO_PROGRESS: "The last tries changed nothing for the better. Look at where the failing values come "
+                            "from, not only where they show; then run again with one test selected.",
+    StopReason.REPEATED_FIX: "The same change was handed in again. Read what came of it in the attempts, and try "
+                             "another cause; or narrow the selection to one failing test.",
+    StopReason.OSCILLATION: "The tries go in a circle: compare the diffs of the attempts, and write a change that "
+                            "meets both; if none can, the tests contradict each other.",
+    StopReason.REGRESSION: "The last tries broke tests that passed (see `broken` of the attempts). Read what those "
+                           "expect, and repair the cause without changing what they rely on.",
+    StopReason.ATTEMPT_LIMIT: "Raise `max_attempts`, or narrow the selection to one failing test. What was repaired on "
+                              "the way stays with `keep_partial`.",
+    StopReason.BUDGET: "Raise the budget, or narrow the selection to one failing test.",
+    StopReason.FLAKY: "The failing tests pass and fail without a change. Make them deterministic (seed, time, order).",
+    StopReason.ENVIRONMENT: "Put the environment right (see the message), then run again.",
+    StopReason.TAMPERED: "Test files and test settings are read-only in this run. Change the code under test; if a "
+                         "test is wrong, change it by hand, or allow it with `tests`.",
+    StopReason.NEEDS_TEST_CHANGE: "The tests contradict each other or the intent: a person must decide.",
+    StopReason.PROPOSER_FAILED: "No further idea. Hand in a fix of your own (proposer=caller), or use another one.",
+    StopReason.CANCELLED: "The run was cancelled; everything is as it was. Start it again when you are ready.",
+    StopReason.REFUSED: "Policy did not allow the run: see the message for what to allow.",
+}  # fmt: skip
+
+
+def hint_for(reason: StopReason, spent: Spent, rules: StopRules) -> str:
+    """The next step after this reason. Of the budgets, those are named that are used up, with what was used."""
+    names = spent.exhausted(rules)
+    if reason is not StopReason.BUDGET or not names:
+        return HINTS[reason]
+    told = {
+        "budget_s": f"{spent.work_s:.0f} of {rules.budget_s:g} s of work",
+        "budget_cpu_s": f"{spent.test_cpu_s:.0f} of {rules.budget_cpu_s:g} s of the tests' processor time",
+        "budget_tokens": f"{spent.tokens} of {rules.budget_tokens} tokens",
+        "budget_usd": f"{spent.usd:.2f} of {rules.budget_usd:.2f} US dollars",
+    }
+    used = ", ".join(f"`{n}` ({told[n]})" for n in names)
+    return f"Used up: {used}. Raise {'it' if len(names) == 1 else 'them'}, or narrow the selection to one failing test."

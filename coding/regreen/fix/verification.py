@@ -1,0 +1,139 @@
+"""Is a tree whose tests passed really fixed? Everything that could make it untrue is looked at; then it is.
+
+Protected files as they were, the whole scope cold again, every test of the baseline there, the goal tests a third
+time, the user's gates without a new finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from regreen.fix.bench import FixBench, FixRequest
+from regreen.fix.cold_runs import ColdRuns, Ran
+from regreen.fix.flaky import without_flakes
+from regreen.fix.gates import GateReport, compare
+from regreen.fix.progress import Standing, Target, passes
+from regreen.fix.protected import is_protected_test
+from regreen.fix.tamper import dropped_tests
+from regreen.model import GateResult, SuiteReport
+from regreen.workspace import is_command_bearing
+
+GOAL_RUNS = 3
+_MORE_RUNS = 2
+_NAMED = 5
+_CODE = (
+    ".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java", ".kt", ".rb", ".php",
+    ".cs", ".fs", ".snap",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What stood before the first attempt: the tests' report, protected files by hash, what tests wrote, gates.
+
+    `once`: goal tests that were seen failing in one run only; they are run more often before a fix is believed.
+    """
+
+    report: SuiteReport
+    protected: Mapping[str, str]
+    wrote: frozenset[str]
+    once: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    gates: tuple[GateReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of it. `doubt` says what speaks against the fix ("" = nothing); `report` is what the verdict rests on.
+
+    `tampered`: what decides a test run is not what it was.
+    """
+
+    report: SuiteReport
+    target: Target
+    doubt: str = ""
+    tampered: bool = False
+    gates: tuple[GateResult, ...] = ()
+
+
+class Verification:
+    """Verifies trees of one run against its baseline."""
+
+    def __init__(self, request: FixRequest, bench: FixBench, runs: ColdRuns, base: Base) -> None:
+        self._request = request
+        self._bench = bench
+        self._runs = runs
+        self._base = base
+
+    def verify(self, passed: Ran, target: Target, best: Standing, best_report: SuiteReport) -> Verdict:
+        """Verify the tree on disk, in which the scope has just `passed`."""
+        self._runs.put_back(final=False)
+        if tampered := self.tampered(passed.wrote):
+            return Verdict(passed.report, target, tampered, tampered=True)
+        cold = self._runs.run(self._request.selection, thorough=True)
+        target, now = without_flakes(target, best, best_report, cold.report, self._again)
+        if not now.green:
+            return Verdict(cold.report, target, f"passed once, but not again: {_reds(now)}")
+        self._runs.put_back(final=False)
+        if tampered := self.tampered(cold.wrote):
+            return Verdict(cold.report, target, tampered, tampered=True)
+        if dropped := dropped_tests(self._base.report, cold.report):
+            return Verdict(cold.report, target, f"tests are gone that the baseline had: {_names(dropped)}")
+        goal = sorted(i for i in target.goal if i in cold.report.outcomes)
+        for tests in (goal, *([self._base.once] * _MORE_RUNS if self._base.once else ())):
+            last = self._runs.run(sorted(tests)).report
+            if not all(passes(i, last, target) for i in tests if i in cold.report.outcomes):
+                return Verdict(last, target, "the goal tests passed twice, but not each time after")
+        gates = tuple(
+            compare(before, self._runs.run_gate(gate))
+            for gate, before in zip(self._bench.gates, self._base.gates, strict=True)
+        )
+        doubt = "; ".join(_gate_text(g) for g in gates if not g.ok) or self._changed_by_others()
+        return Verdict(cold.report, target, doubt, gates=gates)
+
+    def tampered(self, wrote: Iterable[str]) -> str:
+        """What is wrong with the files that decide a test run; "" = nothing. `wrote`: what tests wrote just now."""
+        written = sorted(p for p in wrote if p not in self._base.wrote and makes_tests(p))
+        if written:
+            return f"the code under test rewrites what decides a test run: {_names(written)}"
+        now = protected_hashes(self._bench, self._base.protected)
+        changed = {p for p in {*now, *self._base.protected} if now.get(p, "") != self._base.protected.get(p, "")}
+        if self._request.scope.tests != "readonly":
+            changed -= set(self._bench.journal.touched(self._request.run_id))
+        return f"protected files changed during the run: {_names(sorted(changed))}" if changed else ""
+
+    def _changed_by_others(self) -> str:
+        """What of the fix is not as it was written: no test has seen that. "" = nothing."""
+        landed = self._bench.journal.touched(self._request.run_id)
+        changed = [p for p, (_, after) in landed.items() if self._bench.workspace.image(p).sha256 != after]
+        return f"somebody changed {_names(sorted(changed))} while the fix was being verified" if changed else ""
+
+    def _again(self) -> SuiteReport:
+        return self._runs.run(self._request.selection).report
+
+
+def protected_hashes(bench: FixBench, also: Iterable[str] = ()) -> dict[str, str]:
+    """The protected files that are there, by path, with the hashes of their bytes; `also` names more to look at."""
+    paths = dict.fromkeys((*bench.protected_files(), *also))
+    return {p: bench.workspace.image(p).sha256 for p in paths}
+
+
+def makes_tests(path: str) -> bool:
+    """Is this code of tests, or does it decide what a test run executes? Data that tests write is no matter of this."""
+    return is_command_bearing(path) or (is_protected_test(path) and path.endswith(_CODE))
+
+
+def _reds(now: Standing) -> str:
+    return _names(sorted(now.still | now.broken | now.strangers)) or "the run did not end well"
+
+
+def _names(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return ", ".join(ids[:_NAMED]) + more
+
+
+def _gate_text(gate: GateResult) -> str:
+    if not gate.new:
+        return f"gate `{gate.name}`: {gate.message or 'fails now, and did not before'}"
+    return f"gate `{gate.name}`: {len(gate.new)} new: {_names(gate.new)}"

@@ -1,0 +1,153 @@
+"""The record of fix runs: what was asked, each proposal as it was handed in, and what came of it.
+
+An attempt is on disk when `Recorder.attempt` returns. Proposals are kept to the letter, so that a replay is exact; the
+state folder is its user's alone, and whatever is shown of them passes the redactor first.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from sqlite3 import Row
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from regreen.errors import UsageError
+from regreen.model import Attempt, Proposal, Replacement, Usage
+from regreen.wire import Json, to_object
+
+if TYPE_CHECKING:
+    from regreen.fix import StopRules
+    from regreen.session.fixing import FixOptions
+    from regreen.session.repository import Session
+    from regreen.store import Store
+
+_SHOWN_NAMES = 5
+RecordedAttempt: TypeAlias = tuple[Proposal, dict[str, Any]]
+
+
+class Recorder:
+    """Writes down the attempts of one run."""
+
+    def __init__(self, store: Store, run_id: str) -> None:
+        self._store = store
+        self._run_id = run_id
+
+    def attempt(self, number: int, proposal: Proposal, attempt: Attempt) -> None:
+        """Keep one attempt; durable when this returns."""
+        told = {k: v for k, v in to_object(attempt).items() if k != "edits"} | {"tree": attempt.tree}
+        with self._store.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?)",
+                (self._run_id, number, json.dumps(to_object(proposal)), json.dumps(told), time.time()),
+            )
+
+
+def recorded_attempts(store: Store, run_id: str) -> tuple[RecordedAttempt, ...]:
+    """A run's proposals in order, each with its attempt as JSON data (and its `tree`)."""
+    rows = store.rows("SELECT proposal, attempt FROM attempts WHERE run = ? ORDER BY number", run_id)
+    return tuple((proposal_of(json.loads(r["proposal"])), json.loads(r["attempt"])) for r in rows)
+
+
+def proposal_of(data: Mapping[str, Any]) -> Proposal:
+    """The proposal that this JSON data was made of."""
+    return Proposal(
+        text=data.get("text", ""),
+        replacements=tuple(Replacement(**r) for r in data.get("replacements", ())),
+        format=data.get("format", "auto"),
+        note=data.get("note", ""),
+        needs_test_change=data.get("needs_test_change", ""),
+        usage=Usage(**data.get("usage", {})),
+    )
+
+
+def request_of(session: Session, options: FixOptions, rules: StopRules) -> dict[str, Json]:
+    """All that is needed to start the same run again. `base` tells which files there were."""
+    files = session.files()
+    return {
+        "selection": list(options.selection),
+        "proposer": options.proposer,
+        "paths": list(options.paths),
+        "tests": options.tests,
+        "max_attempts": rules.max_attempts,
+        "budget_s": rules.budget_s,
+        "budget_cpu_s": rules.budget_cpu_s,
+        "budget_tokens": rules.budget_tokens,
+        "budget_usd": rules.budget_usd,
+        "keep_partial": options.keep_partial,
+        "script": str(options.script or ""),
+        "resumes": str(getattr(options, "resumes", "")),
+        "python": session.settings.python,
+        "strict_edits": session.settings.strict_edits,
+        "base": {
+            "head": session.git.head() if session.git is not None else "",
+            "files": len(files.paths),
+            "names": names_hash(files.paths),
+        },
+    }
+
+
+def names_hash(paths: tuple[str, ...]) -> str:
+    """One hash for a list of paths."""
+    return hashlib.sha256("\0".join(paths).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One recorded run, as the store has it. `root` is its repository's folder, "" where that is not known."""
+
+    id: str
+    repo: str
+    root: str
+    kind: str
+    created: float
+    finished: float | None
+    pid: int
+    born: str
+    request: Mapping[str, Any]
+    result: Mapping[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.root)
+
+    @property
+    def reason(self) -> str:
+        """Why it ended: the outcome's reason, the status of a test run, or the kind of an error."""
+        outcome, error = self.result.get("outcome", {}), self.result.get("error", {})
+        return str(outcome.get("reason") or self.result.get("status") or error.get("kind") or "")
+
+
+_SELECT = "SELECT runs.*, repos.root FROM runs LEFT JOIN repos ON repos.key = runs.repo"
+
+
+def _record(row: Row) -> RunRecord:
+    return RunRecord(
+        row["id"], row["repo"], row["root"] or "", row["kind"], row["created"], row["finished"], row["pid"],
+        row["born"], json.loads(row["request"] or "{}"), json.loads(row["result"] or "{}"))  # fmt: skip
+
+
+def recorded_runs(store: Store, *, repo: str = "", kind: str = "", limit: int = 20) -> tuple[RunRecord, ...]:
+    """The newest runs first; of one repository (its key) and of one kind where these are given."""
+    sql = (
+        f"{_SELECT} WHERE ? IN ('', runs.repo) AND ? IN ('', runs.kind) ORDER BY created DESC, runs.rowid DESC LIMIT ?"
+    )
+    return tuple(_record(row) for row in store.rows(sql, repo, kind, limit))
+
+
+def find_run(store: Store, name: str) -> RunRecord:
+    """The run of this id, or the only one whose id begins so (`job-` may be left out). Raises UsageError."""
+    ids = [cast("str", r["id"]) for r in store.rows("SELECT id FROM runs ORDER BY created DESC")]
+    found = [i for i in ids if i == name] or [i for i in ids if name and i.startswith((name, f"job-{name}"))]
+    if len(found) == 1:
+        return _record(store.rows(f"{_SELECT} WHERE runs.id = ?", found[0])[0])
+    if found:
+        named = ", ".join(found[:_SHOWN_NAMES]) + (" and more" if len(found) > _SHOWN_NAMES else "")
+        raise UsageError("not_found", f"{name!r} may be any of {len(found)} runs: {named}", "give more of its id")
+    near = difflib.get_close_matches(name, ids, 3) or difflib.get_close_matches(f"job-{name}", ids, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "see `regreen runs list --all`"
+    raise UsageError("not_found", f"there is no run {name!r}", hint)

@@ -1,0 +1,67 @@
+"""Fix runs over the bug corpus: traps end as they must, fixes in parts come together, right fixes are kept.
+
+A sample here; all of it with REGREEN_ALL_CASES=1, or as a table by `python scripts/corpus_runs.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.bug_cases import CASES, Trial, part_trials, parts, patch_of, single_trials, trap_trials, try_out
+from support.js_projects import need, need_node
+
+ALL = bool(os.environ.get("REGREEN_ALL_CASES"))
+PARTS = part_trials()
+OTHER_LANGUAGES = [t for t in single_trials() if CASES[t.case]["runner"] not in ("pytest",)]
+PYTHON = [t for t in single_trials() if CASES[t.case]["runner"] == "pytest"]
+_TOOLS = {"cargo": "cargo", "make": "make"}
+
+
+def sample(trials: Sequence[Trial], every: int, offset: int = 0) -> list[Trial]:
+    return list(trials) if ALL else list(trials[offset::every])
+
+
+def need_tools(trial: Trial) -> None:
+    runner = CASES[trial.case]["runner"]
+    if runner in ("jest", "vitest"):
+        need(runner)
+    elif runner == "node":
+        need_node()
+    elif (tool := _TOOLS.get(runner)) and shutil.which(tool) is None:
+        pytest.skip(f"NOT RUN: {tool} is not installed")
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("trial", trap_trials(), ids=lambda t: t.id)
+def test_every_trap_ends_as_it_must(trial: Trial, tmp_path: Path) -> None:
+    assert try_out(tmp_path, trial).problems == ()
+
+
+@pytest.mark.parametrize("trial", sample(PARTS, 17, 3), ids=lambda t: t.id)
+def test_a_fix_in_two_parts_comes_together_in_either_order_and_among_wrong_ones(trial: Trial, tmp_path: Path) -> None:
+    assert try_out(tmp_path, trial).problems == ()
+
+
+@pytest.mark.parametrize("trial", sample(PYTHON, 30), ids=lambda t: t.id)
+def test_the_right_fix_is_kept_to_the_byte(trial: Trial, tmp_path: Path) -> None:
+    assert try_out(tmp_path, trial).problems == ()
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("trial", sample(OTHER_LANGUAGES, 2), ids=lambda t: t.id)
+def test_the_right_fix_is_kept_with_other_runners(trial: Trial, tmp_path: Path) -> None:
+    need_tools(trial)
+    assert try_out(tmp_path, trial).problems == ()
+
+
+def test_patches_are_taken_apart_whole() -> None:
+    for case in CASES:
+        patch = patch_of(case)
+        changed = [x for x in patch.splitlines() if x[:1] in "+-" and x[:4] not in ("--- ", "+++ ")]
+        found = parts(patch)
+        lines = [*"\n".join(p.before for p in found).splitlines(), *"\n".join(p.after for p in found).splitlines()]
+        assert sorted(x for x in lines if x) == sorted(x[1:] for x in changed if x[1:]), case

@@ -1,0 +1,128 @@
+"""Tests that pass and fail without a change: never fixed, never in the way of what can be fixed.
+
+Which turn passes is written down in the test; the turns are counted in a folder outside of the repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.engines import engine_on, replacement, run_script, script
+from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, fingerprint, make_repo
+
+RIGHT = [replacement("calc.py", BUG, FIX)]
+HARMLESS = [replacement("calc.py", "def mean(xs):", "SPARE = 1\n\n\ndef mean(xs):")]
+FIXED_CALC = CALC.replace(BUG, FIX)
+QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+TURNS = """\
+from pathlib import Path
+
+FOLDER = Path({folder!r})
+
+
+def passes(name, turns):
+    path = FOLDER / name
+    taken = path.read_text() if path.exists() else ""
+    turn = turns[len(taken) % len(turns)]
+    path.write_text(taken + turn)
+    return turn == "P"
+"""
+
+
+def moody_repo(base: Path, calc: str, **turns: str) -> Path:
+    """`calc.py` with its tests, and a test for each of `turns`: `P` and `F` say what it does at its first run, at its
+    second, and so on from the start again."""
+    (base / "turns").mkdir()
+    body = "".join(f"\n\ndef test_{n}():\n    assert passes({n!r}, {t!r})\n" for n, t in turns.items())
+    return make_repo(base / "r", {
+        "calc.py": calc, "test_calc.py": CALC_TESTS, "test_moods.py": TURNS.format(folder=str(base / "turns")) + body,
+    })  # fmt: skip
+
+
+def taken(base: Path, name: str) -> str:
+    """What the test did at each of its runs."""
+    return (base / "turns" / name).read_text()
+
+
+def run(base: Path, root: Path, *proposals: list[dict[str, str]], **options: Any) -> Mapping[str, Any]:
+    with engine_on(root, writable=(base / "turns",), test_environ=QUICK) as engine:
+        return run_script(engine, script(base, proposals), **options)
+
+
+@pytest.mark.parametrize("turns", ["FP", "FFP", "FPFFP"])
+def test_a_test_that_fails_now_and_then_is_flaky_and_nothing_is_tried(tmp_path: Path, turns: str) -> None:
+    root = moody_repo(tmp_path, FIXED_CALC, mood=turns)
+    before = fingerprint(root)
+    data = run(tmp_path, root, RIGHT, HARMLESS)
+    assert data["outcome"]["reason"] == "flaky"
+    assert data["outcome"]["fixed"] is False
+    assert data["outcome"]["evidence"]["flaky"] == ["test_moods.py::test_mood"]
+    assert data["attempts"] == []
+    assert differences(before, fingerprint(root)) == []
+
+
+@pytest.mark.parametrize("turns", ["PF", "PPF"])
+def test_a_test_that_happens_to_pass_at_first_leaves_nothing_to_fix(tmp_path: Path, turns: str) -> None:
+    root = moody_repo(tmp_path, FIXED_CALC, mood=turns)
+    before = fingerprint(root)
+    data = run(tmp_path, root, HARMLESS)
+    assert data["outcome"]["reason"] in ("already_green", "flaky")
+    assert data["outcome"]["fixed"] is False
+    assert differences(before, fingerprint(root)) == []
+
+
+@pytest.mark.parametrize("turns", ["FFFPPF", "FFFFFPF", "FFFFFPPF"])
+def test_a_goal_that_passes_twice_by_chance_is_not_fixed(tmp_path: Path, turns: str) -> None:
+    root = moody_repo(tmp_path, FIXED_CALC, mood=turns + "F" * 50)
+    before = fingerprint(root)
+    data = run(tmp_path, root, HARMLESS, [replacement("spare.py", "", "SPARE = 1\n")])
+    assert data["outcome"]["fixed"] is False
+    assert data["outcome"]["reason"] != "fixed"
+    assert differences(before, fingerprint(root)) == []
+
+
+@pytest.mark.parametrize("turns", ["PF", "PPF", "PPPPF"])
+def test_a_flaky_guard_does_not_stand_in_the_way_of_a_fix_and_is_named(tmp_path: Path, turns: str) -> None:
+    root = moody_repo(tmp_path, CALC, mood=turns)
+    before = fingerprint(root)
+    data = run(tmp_path, root, RIGHT)
+    assert data["outcome"]["reason"] == "fixed", data["attempts"]
+    assert data["outcome"]["fixed_tests"] == ["test_calc.py::test_total"]
+    seen = ["test_moods.py::test_mood"] if "F" in taken(tmp_path, "mood") else []
+    assert data["outcome"]["evidence"]["flaky"] == seen
+    assert differences(before, fingerprint(root)) == ["calc.py"]
+
+
+@pytest.mark.parametrize("turns", ["FP", "FPFFP"])
+def test_a_flaky_goal_beside_a_certain_one_is_named_and_the_certain_one_fixed(tmp_path: Path, turns: str) -> None:
+    root = moody_repo(tmp_path, CALC, mood=turns)
+    before = fingerprint(root)
+    data = run(tmp_path, root, HARMLESS, RIGHT)
+    assert data["outcome"]["reason"] == "fixed", data["attempts"]
+    assert data["outcome"]["fixed_tests"] == ["test_calc.py::test_total"]
+    assert data["outcome"]["evidence"]["flaky"] == ["test_moods.py::test_mood"]
+    assert [a["state"] for a in data["attempts"]] == ["same", "passed"]
+    assert differences(before, fingerprint(root)) == ["calc.py"]
+
+
+def test_several_flaky_tests_of_both_kinds_beside_a_certain_bug(tmp_path: Path) -> None:
+    root = moody_repo(tmp_path, CALC, early="FP", late="PPF", odd="PF")
+    before = fingerprint(root)
+    data = run(tmp_path, root, RIGHT)
+    assert data["outcome"]["reason"] == "fixed", data["attempts"]
+    assert "test_moods.py::test_early" in data["outcome"]["evidence"]["flaky"]
+    assert set(data["outcome"]["evidence"]["flaky"]) <= {f"test_moods.py::test_{n}" for n in ("early", "late", "odd")}
+    assert differences(before, fingerprint(root)) == ["calc.py"]
+
+
+def test_a_fix_that_breaks_a_guard_for_certain_is_no_fix_however_moody_the_others_are(tmp_path: Path) -> None:
+    root = moody_repo(tmp_path, CALC, mood="PF")
+    before = fingerprint(root)
+    breaking = [*RIGHT, replacement("calc.py", "    return sum(xs) / len(xs)", "    return sum(xs)")]
+    data = run(tmp_path, root, breaking)
+    assert data["outcome"]["fixed"] is False
+    assert "test_calc.py::test_mean" in data["attempts"][0]["broken"]
+    assert differences(before, fingerprint(root)) == []

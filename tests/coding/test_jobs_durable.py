@@ -1,0 +1,209 @@
+"""Jobs that are asked for from elsewhere: by another process, after a restart, after their own process died."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.cli import Shell
+from support.engines import engine_on, ok, refused, replacement, script
+from support.mcp_clients import REGREEN, raw_server, server_environment
+from support.processes import carrying, until
+from support.repos import BUG, differences, fingerprint, make_repo, red_repo
+
+from regreen.jobs import born, lives
+
+pytestmark = pytest.mark.timeout(300)  # whole runs, each several processes
+TESTS = Path(__file__).parent.parent
+HOLDS = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from support.engines import engine_on, ok, replacement, waiting_for_edits
+from support.repos import BUG
+
+with engine_on(Path(sys.argv[1])) as engine:
+    job = waiting_for_edits(engine)
+    ok(engine, "submit_fix", job_id=job, replacements=[replacement("calc.py", BUG, "    return s * rate")])
+    engine.jobs.live(job).wait(100)
+    print(job, flush=True)
+    if sys.stdin.readline() == "die in an attempt\\n":
+        def die(event):
+            if event.kind == "tests_started":
+                print("dying", flush=True)
+                os.kill(os.getpid(), 9)
+        engine.fix_job(job).run._log.subscribe(die)
+        ok(engine, "submit_fix", job_id=job, replacements=[replacement("calc.py", BUG, "    return rate")])
+"""
+STUBBORN = """
+import signal, time
+from pathlib import Path
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def test_a():
+    pass
+
+
+def test_slow():
+    Path({started!r}).touch()
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def holder(root: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """Another process with a fix run that waits for edits, after one attempt; and the run's id."""
+    command = [sys.executable, "-c", HOLDS, str(root), str(TESTS)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_job_of_another_process_is_seen_running_there_and_only_there_it_can_be_cancelled(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    with engine_on(root) as engine, holder(root) as (process, job):
+        seen = ok(engine, "job_status", job_id=job, wait_s=0)
+        assert seen["state"] == "running"
+        assert f"in another process, {process.pid}" in seen["progress"]
+        assert [(a["number"], a["state"]) for a in seen["attempts"]] == [(1, "same")]
+        error = refused(engine, "job_cancel", job_id=job)
+        assert error["kind"] == "busy"
+        assert str(process.pid) in error["message"]
+        assert str(root) in error["message"]
+
+
+def test_a_job_that_ends_in_another_process_is_waited_for_and_told_in_full(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    with engine_on(root) as engine, holder(root) as (process, job):
+        assert process.stdin is not None
+        process.stdin.write("end\n")
+        process.stdin.flush()
+        done = ok(engine, "job_status", job_id=job, wait_s=30)
+        assert (done["state"], done["outcome"]["reason"], done["outcome"]["restored"]) == ("done", "cancelled", True)
+        assert ok(engine, "job_cancel", job_id=job)["restored"] is True
+        assert refused(engine, "submit_fix", job_id=job, text="x")["kind"] == "invalid_arguments"
+
+
+def test_a_job_whose_process_was_killed_is_interrupted_elsewhere_and_put_back_at_home(tmp_path: Path) -> None:
+    root, elsewhere = red_repo(tmp_path / "r"), red_repo(tmp_path / "other")
+    before = fingerprint(root)
+    with engine_on(root) as home, holder(root) as (process, job):
+        assert ok(home, "job_status", job_id=job, wait_s=0)["state"] == "running"
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("die in an attempt\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "dying\n"
+        assert process.wait(60) == -signal.SIGKILL
+        assert differences(before, fingerprint(root)) != []
+        with engine_on(elsewhere) as other:
+            seen = ok(other, "job_status", job_id=job)
+            assert seen["state"] == "interrupted"
+            assert str(root) in seen["progress"]
+        assert differences(before, fingerprint(root)) != []
+        done = ok(home, "job_status", job_id=job)
+        assert (done["state"], done["outcome"]["reason"], done["outcome"]["restored"]) == ("done", "cancelled", True)
+        assert [(a["number"], a["state"]) for a in done["attempts"]] == [(1, "same")]
+        assert differences(before, fingerprint(root)) == []
+
+
+def test_another_process_of_the_same_number_is_not_the_jobs(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    with engine_on(root) as engine:
+        key = engine.session().key
+        with engine.store.transaction() as db:
+            db.execute(
+                "INSERT INTO runs (id, repo, kind, state, created, pid, born, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                ("job-old", key, "fix", "running", 1, os.getpid(), "another boot 17", "{}"),
+            )
+        assert ok(engine, "job_status", job_id="job-old")["state"] != "running"
+
+
+def test_a_process_is_told_from_a_later_one_of_its_number() -> None:
+    mine = born(os.getpid())
+    assert mine is not None
+    assert lives(os.getpid(), mine)
+    assert lives(os.getpid(), "")
+    assert lives(os.getpid(), mine + "1") is (mine == "")
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    assert until(lambda: born(child.pid) is None)  # ended, though nobody has waited for it
+    child.wait()
+    assert not lives(child.pid, "")
+
+
+def test_a_test_run_whose_process_died_is_closed_as_cancelled(tmp_path: Path) -> None:
+    started = tmp_path / "seen" / "started"
+    root = make_repo(tmp_path / "r", {"test_s.py": STUBBORN.format(started=str(started))})
+    command = [*REGREEN, "serve", "--root", str(root)]
+    with raw_server(command, cwd=tmp_path, env=server_environment(tmp_path)) as server:
+        server.initialize()
+        job = server.call("run_tests", wait_s=0).data["job_id"]
+        assert until(started.exists, 60)
+        server.process.kill()
+        server.process.wait()
+    with raw_server(command, cwd=tmp_path, env=server_environment(tmp_path)) as server:
+        server.initialize()
+        done = server.call("job_status", job_id=job, wait_s=0)
+        assert not done.is_error
+        assert (done.data["state"], done.data["status"]) == ("done", "cancelled")
+        assert "run them again" in done.data["message"]
+
+
+@pytest.mark.parametrize("tool", ["run_tests", "fix_tests"])
+def test_a_cancelled_job_has_ended_when_that_is_answered_however_stubborn_its_tests(tmp_path: Path, tool: str) -> None:
+    mark = f"stubborn_{uuid.uuid4().hex}"
+    started = tmp_path / "seen" / "started"
+    root = make_repo(tmp_path / "r", {f"test_{mark}.py": STUBBORN.format(started=str(started))})
+    command = [*REGREEN, "serve", "--root", str(root)]
+    with raw_server(command, cwd=tmp_path, env=server_environment(tmp_path)) as server:
+        server.initialize()
+        job = server.call(tool, selection=[f"test_{mark}.py"], wait_s=0).data["job_id"]
+        assert until(started.exists, 60)
+        cancelled = server.call("job_cancel", limit_s=10, job_id=job)
+        assert (cancelled.is_error, cancelled.data["state"]) == (False, "done")
+        assert carrying(mark) == []
+        assert server.call("job_status", job_id=job, wait_s=0).data["state"] == "done"
+
+
+def test_progress_says_how_many_tests_are_done(tmp_path: Path) -> None:
+    many = "import pytest\n\n\n@pytest.mark.parametrize('n', range(12))\ndef test_n(n):\n    assert n\n"
+    root = make_repo(tmp_path / "r", {"test_many.py": many})
+    said: list[str] = []
+    with engine_on(root) as engine:
+        engine.call("run_tests", {}, on_progress=said.append)
+        engine.call("fix_tests", {"proposer": "caller"}, on_progress=said.append)
+    assert any("of 12" in text and text.startswith("tests: ") for text in said)
+    assert any("of 12" in text and text.startswith("baseline: tests: ") for text in said)
+
+
+def test_a_killed_commands_run_is_told_by_the_next_command(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    (root / "test_hang.py").write_text(STUBBORN.format(started=str(tmp_path / "home" / "seen" / "started")))
+    shell = Shell(tmp_path, root)
+    from support.mcp_clients import allow_writing
+
+    (tmp_path / "home").mkdir()
+    allow_writing(tmp_path / "home", tmp_path / "home" / "seen")
+    steps = str(script(tmp_path, [[replacement("calc.py", BUG, "    return s")]]))
+    with shell.started("fix", "--script", steps) as process:
+        assert until((tmp_path / "home" / "seen" / "started").exists, 60)
+        running = shell.run("runs", "list", "--json").document["runs"][0]
+        assert running["state"] == "running"
+        process.kill()
+        process.wait()
+    assert shell.run("runs", "list", "--json").document["runs"][0]["state"] == "interrupted"
+    shell.run("skeleton")
+    ended = shell.run("runs", "show", running["id"], "--json").document
+    assert (ended["state"], ended["reason"]) == ("done", "cancelled")
