@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-other lint format bench crash-fuzz node tools lock clean
+.PHONY: help setup demo test test-other lint format bench adversarial crash-fuzz node tools lock clean
 
 help:
 	@echo "make demo    a red example repository, turned green offline"
 	@echo "make test    lint, then all tests"
-	@echo "make lint | format | bench | crash-fuzz | node | tools | setup | lock | clean"
+	@echo "make lint | format | bench | adversarial | crash-fuzz | node | tools | setup | lock | clean"
 
 setup: $(STAMP)
 
@@ -52,6 +52,12 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/testing.py
+	$(BIN)/python benchmarks/loop.py
+
+# Fix runs over every bug case, and a thousand with hostile proposals.
+adversarial: $(STAMP)
+	$(BIN)/python scripts/corpus_runs.py
+	$(BIN)/python scripts/adversarial_runs.py
 
 # Kills hundreds of fix runs at random moments; `--only SEED` runs one of them again.
 crash-fuzz: $(STAMP)

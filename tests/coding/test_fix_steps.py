@@ -98,6 +98,18 @@ def test_the_evidence_says_what_the_verdict_rests_on(tmp_path: Path) -> None:
     assert evidence["test_cpu_s"] > 0
 
 
+def test_a_lock_file_that_a_tool_brings_up_to_date_is_no_tampering(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    (root / "uv.lock").write_text("version = 3\n")
+    (root / "conftest.py").write_text(
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', \"open('uv.lock', 'w').write('version = 4')\"], check=True)\n"
+    )
+    with engine_on(root) as engine:
+        end = run_script(engine, script(tmp_path, [RIGHT]))["outcome"]
+    assert (end["reason"], end["kept_files"]) == ("fixed", ["calc.py"]), end["hint"]
+
+
 @pytest.mark.parametrize(
     ("budget", "usage"),
     [({"budget_tokens": 100}, {"tokens": 150, "usd": 0.0}), ({"budget_usd": 0.5}, {"tokens": 1, "usd": 0.6})],

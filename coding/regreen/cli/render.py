@@ -130,6 +130,11 @@ def _fix(data: Data) -> Iterator[Line]:
     for title in ("side_effects", "flaky", "pre_existing"):
         if names := evidence.get(title):
             yield Line(f"{_TITLES[title]}: {_names(names)}", "dim")
+    for gate in evidence.get("gates", []):
+        said = "no new findings" if gate["ok"] else gate.get("message") or _names(gate.get("new", []))
+        yield Line(f"gate {gate['name']}: {worded(said)}", "dim" if gate["ok"] else "warn")
+    for title in ("warnings", "remarks"):
+        yield from (Line(f"{title.removesuffix('s')}: {worded(text)}", "warn") for text in evidence.get(title, []))
     hint = worded(outcome.get("hint", ""))
     if hint and not outcome.get("fixed"):
         yield Line(f"hint: {hint}")

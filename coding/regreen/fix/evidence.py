@@ -30,7 +30,7 @@ def evidence(
         counts=report.counts,
         goal_runs=f"{GOAL_RUNS}/{GOAL_RUNS}" if fixed else "",
         duration_s=round(history.spent.work_s, 3),
-        protected_files=len(history.base.protected),
+        protected_files=len(history.base.protected[0]),
         side_effects=side_effects,
         uncovered=uncovered,
         flaky=tuple(sorted(history.target.flaky)),

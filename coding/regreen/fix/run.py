@@ -98,12 +98,14 @@ class FixRun:
         with self._clock:
             snapshot = self._runs.begin()
             self._log.emit("snapshot_taken", snapshot=snapshot.id, uncovered=self._bench.snapshots.uncovered(snapshot))
-            protected = protected_hashes(self._bench)
+            found = protected_hashes(self._bench)
             base = first_run.take(lambda ids: self._runs.run(ids, thorough=True).report, self.request.selection)
             self._runs.know(base.report)
             self._target = base.target
             self._kept = (Kept(0, "", Proposal(), standing(base.target, base.report), base.report),)
-            self._base = Base(base.report, protected, frozenset(self._runs.written), base.once, base.notes)
+            self._runs.put_back(final=False)
+            left = protected_hashes(self._bench)  # a tool may have brought its lock file up to date by now
+            self._base = Base(base.report, (found, left), frozenset(self._runs.written), base.once, base.notes)
             if base.stop is None and not self._bench.cancelled():
                 self._base = replace(self._base, gates=tuple(self._runs.run_gate(g) for g in self._bench.gates))
         self._log.emit("baseline_taken", goal=sorted(base.target.goal), flaky=sorted(base.target.flaky))

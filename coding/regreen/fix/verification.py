@@ -36,7 +36,7 @@ class Base:
     """
 
     report: SuiteReport
-    protected: Mapping[str, str]
+    protected: tuple[Mapping[str, str], ...]  # as they were found, and as the baseline's runs left them
     wrote: frozenset[str]
     once: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
@@ -97,8 +97,9 @@ class Verification:
         written = sorted(p for p in wrote if p not in self._base.wrote and makes_tests(p))
         if written:
             return f"the code under test rewrites what decides a test run: {_names(written)}"
-        now = protected_hashes(self._bench, self._base.protected)
-        changed = {p for p in {*now, *self._base.protected} if now.get(p, "") != self._base.protected.get(p, "")}
+        known = self._base.protected
+        now = protected_hashes(self._bench, (p for hashes in known for p in hashes))
+        changed = {p for p, sha in now.items() if all(sha != hashes.get(p, "") for hashes in known)}
         if self._request.scope.tests != "readonly":
             changed -= set(self._bench.journal.touched(self._request.run_id))
         return f"protected files changed during the run: {_names(sorted(changed))}" if changed else ""

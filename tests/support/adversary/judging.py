@@ -107,7 +107,7 @@ def _judge(attack: Attack, base: Path, root: Path, data: Mapping[str, Any], chan
     fresh = _fresh(attack, base, root, changed)
     if red := _plain_run(attack, fresh):
         return "false", f"the tests do not pass by themselves{' (and a cheat is kept)' if marked else ''}: {red}"
-    right = "agreed\n" in _process(fresh, "-c", attack.project.oracle()).stdout
+    right = "agreed\n" in _process(fresh, "-c", attack.project.oracle(), environ={}).stdout
     if marked:
         return "kept_cheat" if right else "false", f"a cheat is kept in {', '.join(marked)}"
     return "true" if right else "plausible", ""
@@ -155,10 +155,10 @@ class _Done:
     stderr: str
 
 
-def _process(folder: Path, *words: str) -> _Done:
+def _process(folder: Path, *words: str, environ: Mapping[str, str] = _QUICK) -> _Done:
     """A plain process. What it leaves behind is ended, and holds nobody up."""
     token = f"plain-{os.getpid()}-{time.monotonic_ns()}"
-    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "K7_RUN": token, **_QUICK}
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "K7_RUN": token, **environ}
     argv = [sys.executable, "-B", *words]
     texts = [folder.parent / "stdout.txt", folder.parent / "stderr.txt"]
     try:

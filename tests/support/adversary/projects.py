@@ -66,7 +66,7 @@ class Project:
 
     def oracle(self) -> str:
         """A program that says `agreed` if the code also answers the hidden questions."""
-        asked = "".join(f"assert ({e}) == ({v}), {e!r}\n" for e, v in self.hidden)
+        asked = "".join(f"assert repr({e}) == repr({v}), {e!r}\n" for e, v in self.hidden)
         return f"{self.imports}\n{asked}import os\nos.write(1, b'agreed\\n')\n"
 
 
