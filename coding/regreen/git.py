@@ -110,7 +110,7 @@ def common_dir(git_dir: Path) -> Path:
 
 class Git:
     """Git for one folder inside a work tree. Paths in arguments and answers are relative to `root`, which is the
-    current folder of every call; only `index_entries` and what goes to `update-index` count from `top`.
+    current folder of every call; only what goes to `update-index` counts from `top`.
     """
 
     def __init__(self, root: Path, top: Path, git_dir: Path, program: str, environ: Mapping[str, str]) -> None:
@@ -218,18 +218,6 @@ class Git:
     def has_drivers(self) -> bool:
         """Whether the configuration names any filter, merge or diff driver (all are switched off here)."""
         return bool(self._drivers())
-
-    def index_entries(self) -> list[tuple[str, str, str, str]]:
-        """(tag, mode, object id, path from `top`) of the index under `root`; unmerged paths come several times.
-
-        The tag is `H`; `M` unmerged; `S` not checked out; lower case where git was told to assume no change.
-        """
-        rows = (e.split(b"\t", 1) for e in self.run("ls-files", "-z", "-v", "-s", "--full-name").split(b"\0") if e)
-        entries: list[tuple[str, str, str, str]] = []
-        for info, name in rows:
-            tag, mode, oid, _ = info.decode("ascii").split(" ")
-            entries.append((tag, mode, oid, os.fsdecode(name)))
-        return entries
 
     def _staged(self) -> list[tuple[str, str, str]]:
         rows = (e.split(b"\t", 1) for e in self.run("ls-files", "-z", "-s").split(b"\0") if e)

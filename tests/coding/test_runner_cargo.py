@@ -230,12 +230,12 @@ def test_a_run_can_be_cancelled(tmp_path: Path) -> None:
 
 def test_many_failures_and_much_output_stay_small(tmp_path: Path) -> None:
     many = 'macro_rules! m { ($($n:ident)*) => { $(#[test] fn $n() { assert!(false, "no"); })* } }\n'
-    names = "\n".join(f"t{i}" for i in range(5000))
+    names = "\n".join(f"t{i}" for i in range(1500))
     loud = ("#[test] fn loud() { use std::io::Write; let mut o = std::io::stdout(); "
-            "for i in 0..200_000 { writeln!(o, \"line {i}\").unwrap(); println!(\"captured {i}\"); } }")  # fmt: skip
+            "for i in 0..60_000 { writeln!(o, \"line {i}\").unwrap(); println!(\"captured {i}\"); } }")  # fmt: skip
     report = only(f"{many}m! {{ {names} }}\n{loud}", tmp_path, timeout_s=110.0)
     assert report.status is SuiteStatus.FAILED
-    assert report.counts.failed == 5000
+    assert report.counts.failed == 1500
     assert report.counts.passed == 1
     assert len(report.failures) <= 100
     assert len(report.groups) <= 50

@@ -54,6 +54,10 @@ _DECIDING_FOLDERS = frozenset({
     ".config", "site-packages", "dist-packages", "node_modules", ".venv", "venv", "sitecustomize", "usercustomize",
     "_pytest",
 })  # fmt: skip
+_CODE = (
+    ".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java", ".kt", ".rb", ".php",
+    ".cs", ".fs", ".snap",
+)  # fmt: skip
 _ONLY_PINS = frozenset({"requirements", ".config"})  # folders in which only some kinds of files decide
 
 
@@ -77,6 +81,11 @@ def decides_tests(path: str) -> bool:
         return True
     inside = _DECIDING_FOLDERS & set(folders)
     return bool(inside - _ONLY_PINS) or (bool(inside) and name.endswith((".txt", ".in", ".toml", ".lock")))
+
+
+def makes_tests(path: str) -> bool:
+    """Is this code of tests, or does it decide what a test run executes? Data that tests write is no matter of this."""
+    return is_command_bearing(path) or (is_protected_test(path) and path.endswith(_CODE))
 
 
 def files_of_tests(failures: Iterable[Failure]) -> frozenset[str]:

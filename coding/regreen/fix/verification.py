@@ -14,18 +14,13 @@ from regreen.fix.cold_runs import ColdRuns, Ran
 from regreen.fix.flaky import without_flakes
 from regreen.fix.gates import GateReport, compare
 from regreen.fix.progress import Standing, Target, passes
-from regreen.fix.protected import is_protected_test
+from regreen.fix.protected import makes_tests
 from regreen.fix.tamper import dropped_tests
 from regreen.model import GateResult, SuiteReport
-from regreen.workspace import is_command_bearing
 
 GOAL_RUNS = 3
 _MORE_RUNS = 2
 _NAMED = 5
-_CODE = (
-    ".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java", ".kt", ".rb", ".php",
-    ".cs", ".fs", ".snap",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +113,6 @@ def protected_hashes(bench: FixBench, also: Iterable[str] = ()) -> dict[str, str
     """The protected files that are there, by path, with the hashes of their bytes; `also` names more to look at."""
     paths = dict.fromkeys((*bench.protected_files(), *also))
     return {p: bench.workspace.image(p).sha256 for p in paths}
-
-
-def makes_tests(path: str) -> bool:
-    """Is this code of tests, or does it decide what a test run executes? Data that tests write is no matter of this."""
-    return is_command_bearing(path) or (is_protected_test(path) and path.endswith(_CODE))
 
 
 def _reds(now: Standing) -> str:

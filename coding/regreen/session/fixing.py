@@ -24,12 +24,14 @@ from regreen.session.repository import Session
 from regreen.session.scoping import default_paths
 from regreen.session.searching import Hints, OfflineSearch
 from regreen.store import new_id
+from regreen.tools.text import cut
 from regreen.wire import Json, to_json, to_object
 
 ProposerName: TypeAlias = Literal["auto", "search", "caller", "scripted"]
 
 _AUTO_SEARCH_S = 60.0
 _MAX_ATTEMPTS_SHOWN = 20
+_MAX_DIFF_CHARS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,9 @@ class FixJob:
 
 
 def _brief_attempt(attempt: Attempt) -> dict[str, Json]:
-    """An attempt without what only its own answer needs: the failures and edits in full."""
-    return {k: v for k, v in to_object(attempt).items() if k not in ("failures", "edits")}
+    """An attempt without what only its own answer needs: the failures and edits in full, and a diff of any size."""
+    told = {k: v for k, v in to_object(attempt).items() if k not in ("failures", "edits")}
+    return told | {"diff": cut(attempt.diff, _MAX_DIFF_CHARS)}
 
 
 def start_fix(session: Session, options: FixOptions) -> FixJob:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from regreen.errors import UsageError
+from regreen.errors import Busy, UsageError
 from regreen.jobs import STOP_S, Job
 from regreen.model import Proposal, Replacement
 from regreen.sandbox import Cancel
@@ -103,7 +103,10 @@ def _submit(call: Call) -> dict[str, Json]:
     job_id = call.args["job_id"]
     fix_job = call.engine.fix_job(job_id)
     if fix_job is None:
-        call.engine.jobs.recorded(job_id)
+        if _recorded(call, job_id)["state"] == "running":
+            raise Busy(
+                f"{job_id} runs in another process, which alone takes its fixes", "send them where it was started"
+            )
         raise UsageError("invalid_arguments", f"{job_id} takes no fixes (any more)", "start fix_tests again")
     reason = call.args.get("needs_test_change", "")
     proposal = Proposal(note=call.args.get("note", ""), needs_test_change=reason) if reason else _proposal(call.args)

@@ -33,6 +33,7 @@ class Names:
     def __init__(self, tree: ast.Module) -> None:
         self._aliases: dict[str, str] = {}
         self._constants: dict[str, Value] = {}
+        self._numbers: dict[str, float] = {}
         nodes = list(ast.walk(tree))
         self._bound = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
         for node in nodes:
@@ -65,6 +66,12 @@ class Names:
         folded = self.fold(value)
         if isinstance(folded, str | bytes | list):
             self._constants.setdefault(name, folded)
+        elif isinstance(value, ast.Constant) and isinstance(value.value, int | float):
+            self._numbers.setdefault(name, value.value)
+
+    def number(self, name: str) -> float | None:
+        """The number that a name is given."""
+        return self._numbers.get(name)
 
     # --- library names -------------------------------------------------------------------------------
 

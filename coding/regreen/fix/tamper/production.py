@@ -7,11 +7,16 @@ import doctest
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from regreen.fix.tamper import other_code, python_code
+from regreen.fix.tamper.folding import Names
 from regreen.fix.tamper.parsing import parsed
 from regreen.fix.tamper.python_calls import is_cli
+from regreen.fix.tamper.python_decisions import decisions
 from regreen.fix.tamper.python_detection import detections, looks
+from regreen.fix.tamper.python_flow import Flow
+from regreen.fix.tamper.python_reaching import reaches
 from regreen.fix.tamper.source_text import language_of
 from regreen.fix.tamper.values import Sign, TextChange, added
 from regreen.model import Failure
@@ -61,7 +66,21 @@ def _parsed(change: TextChange, old: ast.Module | None, tree: ast.Module, failur
     found = added(before, python_code.signs_in(change.path, tree))
     cli = is_cli(change.path, ast.dump(old or tree))
     found += detections(looks(old or empty), looks(tree), cli=cli)
+    found += _by_flow(change.before is not None, old or empty, tree, cli=cli)
     return found + _shadow(change, failures) + _doctests(change, failures)
+
+
+def _by_flow(was: bool, old: ast.Module, tree: ast.Module, *, cli: bool) -> list[Sign]:
+    fresh = added(_flowing(old, cli=cli), _flowing(tree, cli=cli))
+    files = re.compile(r"\b(open|Path|pathlib|os\.path)\b")
+    about_files = not was or bool(files.search(ast.unparse(old)))  # it had to do with files before
+    return [replace(s, weight="warn") if s.cheat == "remembers_runs" and about_files else s for s in fresh]
+
+
+def _flowing(tree: ast.Module, *, cli: bool) -> list[Sign]:
+    names = Names(tree)
+    flow = Flow(tree, names)
+    return decisions(tree, names, flow, cli=cli) + reaches(tree, names, flow)
 
 
 def _shadow(change: TextChange, failures: Sequence[Failure]) -> list[Sign]:

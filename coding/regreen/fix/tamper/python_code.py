@@ -21,7 +21,7 @@ TEST_MODULES = frozenset({"pytest", "_pytest", "unittest", "pluggy", "nose", "no
 TEST_PACKAGES = frozenset({"tests", "test", "testing_tests"})
 _TEST_NAME = re.compile(r"test_\w+")
 _FREE_TO_SET = re.compile(
-    r"sys\.(stdout|stderr|stdin|argv|path|dont_write_bytecode|ps1|ps2|tracebacklimit)(\..*)?|warnings\..*|"
+    r"sys\.(stdout|stderr|stdin|argv|path|dont_write_bytecode|ps1|ps2|tracebacklimit)(\..*)?|warnings\.(filters|showwarning|formatwarning)|"
     r"logging\.(raiseExceptions|\w+\.\w*(propagate|disabled|level))|tempfile\.tempdir|os\.environ|locale\..*|"
     r"decimal\.DefaultContext\..*|csv\..*|socket\.timeout|ssl\._create_default_https_context|types\..*|enum\..*"
 )
@@ -29,7 +29,8 @@ _INTERPRETER = re.compile(
     r"sys\.(excepthook|unraisablehook|displayhook|meta_path|path_hooks|path_importer_cache|exit|_getframe)|"
     r"threading\.(excepthook|_trace_hook)|importlib\..*"
 )
-_HOOKS = frozenset({"load_tests", "setUpModule", "tearDownModule"})
+_HOOKS = frozenset({"load_tests", "setUpModule", "tearDownModule", "setup_module", "teardown_module", "setup_function",
+                    "teardown_function"})  # fmt: skip
 _NAMES = frozenset({"pytest_plugins", "pytestmark", "collect_ignore", "collect_ignore_glob"})
 _CODE = frozenset({"__code__", "__kwdefaults__", "__defaults__", "__globals__"})
 
@@ -46,6 +47,7 @@ class Scan:
     in_class: int = 0
     cli: bool = False
     forks: bool = False
+    kept_hooks: frozenset[str] = frozenset()
     called: set[ast.AST] = field(default_factory=set[ast.AST])
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict[str, ast.FunctionDef])
 
@@ -67,6 +69,8 @@ def signs_in(path: str, tree: ast.Module) -> list[Sign]:
     scan.cli = calls.is_cli(path, text)
     scan.forks = "attr='fork'" in text or "name='fork'" in text
     scan.functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "excepthook"]
+    scan.kept_hooks = frozenset(names.dotted(n) for n in loads if isinstance(n.ctx, ast.Load))
     _walk(scan, tree)
     return scan.signs
 
@@ -132,14 +136,18 @@ def _class(scan: Scan, node: ast.AST) -> None:
 
 
 def _rigged_keys(scan: Scan, node: ast.AST) -> None:
-    """`type("Any", (), {"__eq__": lambda a, b: True})`."""
+    """`{"__eq__": lambda a, b: True}`, for `type` and others that make classes."""
     assert isinstance(node, ast.Dict)
+    _rigged_methods(scan, node, [])
+
+
+def _rigged_methods(scan: Scan, node: ast.Dict, bases: list[ast.expr]) -> None:
     body = [
         ast.copy_location(ast.Assign([ast.Name(key.value)], value), value)
         for key, value in zip(node.keys, node.values, strict=True)
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.startswith("__")
     ]
-    for line, text, weight in rigged(ast.ClassDef("", [], [], list[ast.stmt](body), []), scan.functions):
+    for line, text, weight in rigged(ast.ClassDef("", bases, [], list[ast.stmt](body), []), scan.functions):
         scan.signs.append(Sign("rigs_comparison", line, text, weight))
 
 
@@ -198,7 +206,8 @@ def attribute_set(scan: Scan, node: ast.AST, owner: str, attr: str, value: ast.e
     elif top == "builtins":
         scan.sign("replaces_builtins", node)
     elif _INTERPRETER.fullmatch(full):
-        scan.sign("hooks_interpreter", node)
+        passes_on = full in scan.kept_hooks and bool(scan.inside)
+        scan.sign("hooks_interpreter", node, "warn" if passes_on else "refuse")
     elif is_test_module(owner) or top == "__main__":
         scan.sign("patches_runner", node)
     elif top in sys.stdlib_module_names and not _FREE_TO_SET.fullmatch(full):
@@ -234,6 +243,10 @@ def _call(scan: Scan, node: ast.AST) -> None:
         _setattr(scan, node)
     elif called.endswith((".__dict__.update", ".__dict__.__setitem__")):
         attribute_set(scan, node, called.rpartition(".__dict__.")[0], "*", None)
+    elif called == "builtins.type" and len(node.args) == 3:
+        bases, methods = node.args[1:]
+        if isinstance(methods, ast.Dict) and isinstance(bases, ast.Tuple):
+            _rigged_methods(scan, methods, bases.elts)
     elif called in ("builtins.__import__", "importlib.import_module"):
         module = scan.names.dotted(node)
         if is_test_module(module):

@@ -5,12 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from regreen.fix.tamper.python_shortcuts import shortcut
 from regreen.fix.tamper.values import Weight
 
 _YES = frozenset({"__eq__", "__le__", "__ge__", "__lt__", "__gt__", "__contains__", "__instancecheck__",
                   "__subclasscheck__", "__bool__"})  # fmt: skip
 _PLAIN = frozenset({"int", "float", "str", "bytes", "list", "tuple", "dict", "set", "complex", "Decimal", "Fraction"})
 _ORDER = frozenset({"__lt__", "__le__", "__gt__", "__ge__"})
+_PURE = frozenset(
+    {"len", "str", "repr", "type", "id", "hash", "int", "float", "bool", "abs", "isinstance", "tuple", "list"}
+)
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
+}  # fmt: skip
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -29,8 +37,11 @@ def rigged(node: ast.ClassDef, functions: Mapping[str, ast.FunctionDef]) -> Iter
         line = getattr(function, "lineno", 0)
         if _always(function) is (name != "__ne__") or _adopts(function):
             yield line, said, "refuse"
-        elif name == "__eq__" and _without_self(function):
-            yield line, said, "refuse" if any(ast.unparse(b) in _PLAIN for b in node.bases) else "warn"
+        elif name == "__eq__":
+            plain = [b for b in node.bases if ast.unparse(b).rpartition(".")[2] in _PLAIN]
+            weight = shortcut(function, node.name, plain=bool(plain))
+            if weight is not None:
+                yield line, said, weight
 
 
 def _comparisons(node: ast.ClassDef, functions: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, _Function]]:
@@ -85,17 +96,6 @@ def _bodies(stmt: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
         yield part.body
 
 
-def _without_self(function: _Function) -> bool:
-    """Does the answer not depend on the object at all?"""
-    arguments = function.args.args
-    if not arguments or isinstance(function, ast.Lambda):
-        return False
-    own = arguments[0].arg
-    ends = list(_ends(function.body))
-    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-    return bool(ends) and own not in names and "super" not in names and not any(isinstance(n, ast.Raise) for n in ends)
-
-
 def _adopts(function: _Function) -> bool:
     """Does a comparison write to what it compares?"""
     if isinstance(function, ast.Lambda) or function.name not in ("__eq__", "__ne__"):
@@ -124,28 +124,81 @@ def truth(node: ast.expr) -> bool | None:
     match node:
         case ast.Constant(value=value):
             return bool(value)
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return None if any(isinstance(i, ast.Starred) for i in items) else bool(items)
+        case ast.NamedExpr(value=value):
+            return truth(value)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             inner = truth(operand)
             return None if inner is None else not inner
         case ast.BoolOp(op=op, values=values):
-            wins = isinstance(op, ast.Or)
-            answers = [truth(v) for v in values]
-            return wins if wins in answers else (not wins if None not in answers else None)
+            return _joined(isinstance(op, ast.Or), values)
         case ast.IfExp(body=body, orelse=orelse):
             return truth(body) if truth(body) is truth(orelse) else None
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _compared(left, op, right)
+        case ast.Call():
+            return _asked(node)
+        case _:
+            return None
+
+
+def _joined(either: bool, values: Sequence[ast.expr]) -> bool | None:
+    answers = [truth(v) for v in values]
+    if either in answers:
+        return either
+    said = {ast.dump(_bare(v)) for v in values}
+    if any(ast.dump(_bare(o)) in said for v in values if (o := _denied(v)) is not None):
+        return either  # `a or not a`
+    return not either if None not in answers else None
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """Without `bool(...)` and pairs of `not` around it."""
+    match node:
+        case ast.Call(func=ast.Name(id="bool"), args=[inner]):
+            return _bare(inner)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.UnaryOp(op=ast.Not(), operand=inner)):
+            return _bare(inner)
+        case _:
+            return node
+
+
+def _denied(node: ast.expr) -> ast.expr | None:
+    match _bare(node):
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return inner
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPPOSITE:
+            return ast.Compare(left, [_OPPOSITE[type(op)]()], [right])
+        case _:
+            return None
+
+
+def _asked(node: ast.Call) -> bool | None:
+    match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, ast.Name(id="object")]):
+            return True
+        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value="__class__" | "__eq__" | "__hash__")]):
             return True
         case ast.Call(func=ast.Name(id="bool"), args=[value]):
             return truth(value)
+        case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.List(elts=items) | ast.Tuple(elts=items)]):
+            return _joined(name == "any", items) if items else name == "all"
         case _:
             return None
 
 
 def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool | None:
-    if ast.dump(left) == ast.dump(right) and not any(isinstance(n, ast.Call) for n in ast.walk(left)):
+    if ast.dump(left) == ast.dump(right) and all(map(_repeats, ast.walk(left))):
         return isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE)
     if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
         return (left.value == right.value) is isinstance(op, ast.Eq | ast.Is)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, ast.Constant) and isinstance(one.value, bool) and (known := truth(other)) is not None:
+            return (known is one.value) is isinstance(op, ast.Eq | ast.Is)
     return None
+
+
+def _repeats(node: ast.AST) -> bool:
+    """Does this come to the same each time?"""
+    return not isinstance(node, ast.Call) or (isinstance(node.func, ast.Name) and node.func.id in _PURE)

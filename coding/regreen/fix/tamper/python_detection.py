@@ -46,6 +46,7 @@ _JUDGING = frozenset({
 })  # fmt: skip
 _TRACING = re.compile(r"sys\.(gettrace|getprofile|flags\.dont_write_bytecode|pycache_prefix)")
 _CMDLINE = re.compile(r"/proc/(self|\d+|\{?\w*\}?)/(cmdline|environ|maps|status|exe)")
+_PROCESSES = re.compile(r"/proc/(1/\w+|(self|\d+)/(mountinfo|mounts|sched|comm|limits|uid_map|gid_map|ns/?\w*))$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def looks(tree: ast.Module) -> Looks:
     words: list[Sign] = []
     for node, text, judged in _texts(tree, names):
         _text_signs(node, text, judged, (direct, sources, words))
+    logging = _names_of_callers(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and _compares_process(node, names):
             direct.append(Sign("detects_tests", node.lineno, ast.unparse(node)[:200]))
@@ -75,12 +77,29 @@ def looks(tree: ast.Module) -> Looks:
             continue
         if isinstance(node, ast.Attribute) and _reaches_frames(node):
             direct.append(Sign("inspects_callers", node.lineno, ast.unparse(node)[:200]))
-        if isinstance(node, ast.Attribute) and node.attr in _CALLER_FACTS:
+        if isinstance(node, ast.Attribute) and node.attr in _CALLER_FACTS and node not in logging:
             words.append(Sign("frame", node.lineno, ast.unparse(node)[:200]))
         if isinstance(node, ast.Attribute) and node.attr in ("tb_frame", "gi_frame", "findCaller"):
             sources.append(Sign("tracebacks", node.lineno, node.attr))
         _source_signs(node, names, (direct, sources))
     return Looks(tuple(direct), tuple(sources), tuple(words))
+
+
+def _names_of_callers(tree: ast.Module) -> set[ast.AST]:
+    """`sys._getframe(1).f_globals["__name__"]`: what loggers are called by."""
+    found: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr="f_globals") as facts, slice=ast.Constant(value="__name__")):
+                found.add(facts)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(attr="f_globals") as facts, attr="get"),
+                args=[ast.Constant(value="__name__"), *_],
+            ):
+                found.add(facts)
+            case _:
+                pass
+    return found
 
 
 def _reaches_frames(node: ast.Attribute) -> bool:
@@ -99,6 +118,8 @@ def _text_signs(node: ast.AST, text: str, judged: bool, into: tuple[list[Sign], 
     direct, sources, words = into
     line, key = getattr(node, "lineno", 0), text[:200]
     if VARIABLES.search(text):
+        direct.append(Sign("detects_tests", line, key))
+    if _PROCESSES.search(text):
         direct.append(Sign("detects_tests", line, key))
     if _CMDLINE.search(text):
         sources.append(Sign("arguments", line, key))
