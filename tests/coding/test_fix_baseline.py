@@ -71,6 +71,12 @@ def test_tests_that_fail_each_time_are_the_goal_and_cost_small_reruns() -> None:
     assert suite.calls == [[], *[[A, B]] * (RUNS - 1)]
 
 
+def test_without_time_nothing_is_run_again_and_all_of_the_goal_was_seen_once() -> None:
+    suite = Suite({A: always(False), B: always(True)})
+    base = take(suite, (), has_time=lambda: False)
+    assert (base.target.goal, base.once, suite.calls) == ({A}, {A}, [[]])
+
+
 def test_tests_that_take_long_are_run_again_less_often_unless_one_passes() -> None:
     slow = Suite({A: always(False), B: always(False)}, duration_s=2 * SLOW_S)
     assert take(slow, ()).target.goal == {A, B}

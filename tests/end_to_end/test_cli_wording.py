@@ -58,7 +58,9 @@ def test_no_error_of_the_engine_speaks_of_a_tools_argument():
         ("Raise budget_s, or narrow the selection to one failing test.",
          "Raise `--budget-s`, or name one failing test with `--tests`."),
         ("wait for it (job_status), or end it (job_cancel)", "wait for it or end that process"),
-        ("No further idea. Hand in a fix of your own (proposer=caller), or use another one.", ""),
+        ("No further idea. Hand in a fix of your own (proposer=caller), or use another one.",
+         "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
+         "search repairs small faults in Python."),
         ("only reads; use `dry_run`, or start again", "only reads; use `--dry-run`, or start again"),
         ("start fix_tests again", "start `regreen fix` again"),
         ("tests/dry_run.py and src/read_file/x stay", "tests/dry_run.py and src/read_file/x stay"),

@@ -12,6 +12,7 @@ from regreen.wire import Json
 _SHOWN_FAILURES = 20
 _SHOWN_NAMES = 30
 _SHOWN_SAME = 5
+_SHOWN_CONFLICTS = 20
 Data = Mapping[str, Any]
 
 
@@ -125,8 +126,10 @@ def _fix(data: Data) -> Iterator[Line]:
         yield Line(_ENDS.get(reason, f"not fixed: {reason}"), "good" if reason == "already_green" else "bad")
         yield from _attempts(data.get("attempts", []))
         yield from _kept(outcome)
-    for conflict in outcome.get("conflicts", []):
+    conflicts = outcome.get("conflicts", [])
+    for conflict in conflicts[:_SHOWN_CONFLICTS]:
         yield conflict_line(conflict["path"], conflict["reason"])
+    yield from _more(len(conflicts), _SHOWN_CONFLICTS)
     for title in ("side_effects", "flaky", "pre_existing"):
         if names := evidence.get(title):
             yield Line(f"{_TITLES[title]}: {_names(names)}", "dim")
@@ -143,7 +146,7 @@ def _fix(data: Data) -> Iterator[Line]:
 
 
 _TITLES = {
-    "side_effects": "made by the tests and put back",
+    "side_effects": "written by the tests and put back",
     "flaky": "fail only sometimes, left out",
     "pre_existing": "failed before, outside this run's goal",
 }
@@ -165,6 +168,8 @@ def _verdict(outcome: Data, evidence: Data) -> Iterator[Line]:
 
 def attempt_verdict(attempt: Data) -> str:
     """One attempt in one line; the engine's message may begin with the state already."""
+    if attempt.get("refusal") == "needs_test_change":
+        return f"attempt {attempt['number']}: the tests would have to change: {_head(attempt['message'])}"
     state, words = attempt["state"], _head(attempt.get("message") or attempt.get("note") or "")
     said = words if words.startswith(f"{state}:") else f"{state}: {words}" if words else state
     return f"attempt {attempt['number']}: {worded(said)}"

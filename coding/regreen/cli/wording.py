@@ -15,7 +15,11 @@ _COMMANDS = {
 }  # fmt: skip
 
 _PHRASES = (
-    (r"No further idea\. [^.]*proposer=caller[^.]*\.", ""),
+    (
+        r"No further idea\. [^.]*proposer=caller[^.]*\.",
+        "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
+        "search repairs small faults in Python.",
+    ),
     (r"The run was cancelled; everything is as it was\.", ""),  # said already, where it is so
     (r" ?[^.;]*proposer=caller[^.;]*[.;]?", ""),
     (r"wait for it \(job_status\), or end it \(job_cancel\)", "wait for it or end that process"),

@@ -60,8 +60,11 @@ class _Cancelled(Exception):
     """The run was cancelled during a rerun."""
 
 
-def take(run_tests: RunTests, scope: Sequence[str]) -> Baseline:
-    """Run the scope cold, then the failing tests again, and sort them into goal, guard, flaky and pre-existing."""
+def take(run_tests: RunTests, scope: Sequence[str], *, has_time: Callable[[], bool] = lambda: True) -> Baseline:
+    """Run the scope cold, then the failing tests again, and sort them into goal, guard, flaky and pre-existing.
+
+    `has_time` is asked before each rerun; without time the tests count as what they have shown so far.
+    """
     report = run_tests(scope)
     lacking = _lacking(report)
     files = unloaded(report)
@@ -70,7 +73,7 @@ def take(run_tests: RunTests, scope: Sequence[str]) -> Baseline:
     if stop is not None:
         return Baseline(report, target, stop, notes=_notes(target))
     try:
-        seen = _look_again(report, target, run_tests, scope)
+        seen = _look_again(report, target, run_tests, scope, has_time)
     except _Cancelled:
         return Baseline(report, target, StopReason.CANCELLED)
     flaky = seen.flaky
@@ -133,10 +136,14 @@ class _Seen:
                 self.failed.add(test)
 
 
-def _look_again(report: SuiteReport, target: Target, run_tests: RunTests, scope: Sequence[str]) -> _Seen:
+def _look_again(
+    report: SuiteReport, target: Target, run_tests: RunTests, scope: Sequence[str], has_time: Callable[[], bool]
+) -> _Seen:
     seen = _Seen(set(), set())
     batches = _batches(report, target)
     for n in range(RUNS - 1):
+        if not has_time():
+            return seen
         reports = [(batch, _checked(run_tests(batch))) for batch in batches]
         for batch, again in reports:
             seen.note(batch, again, target)

@@ -99,7 +99,11 @@ class FixRun:
             snapshot = self._runs.begin()
             self._log.emit("snapshot_taken", snapshot=snapshot.id, uncovered=self._bench.snapshots.uncovered(snapshot))
             found = protected_hashes(self._bench)
-            base = first_run.take(lambda ids: self._runs.run(ids, thorough=True).report, self.request.selection)
+            base = first_run.take(
+                lambda ids: self._runs.run(ids, thorough=True).report,
+                self.request.selection,
+                has_time=lambda: not self.spent.over(self.request.rules),
+            )
             self._runs.know(base.report)
             self._target = base.target
             self._kept = (Kept(0, "", Proposal(), standing(base.target, base.report), base.report),)

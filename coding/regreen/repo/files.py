@@ -27,7 +27,7 @@ _DEPENDENCY_FOLDERS = frozenset({
 })  # fmt: skip
 _UNNAMEABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TEST_NAME = re.compile(
-    r"""test_.*\.py|.*_test\.py|tests?\.py|conftest\.py  # Python
+    r"""test_.*\.py|.*_test\.py|conftest\.py  # Python
     |.+[.](test|spec)\.[cm]?[jt]sx?|.+[-_]test\.[cm]?[jt]sx?|test-.+\.[cm]?[jt]sx?|test\.[cm]?[jt]sx?  # JavaScript
     |.+_test\.go|.+_(test|spec)\.rb|.+Test\.php
     |.*[a-z0-9_](Test|Tests|TestCase|IT|Spec)\.(java|kt|kts|groovy|scala)|Test[A-Z].*\.(java|kt|kts|groovy|scala)

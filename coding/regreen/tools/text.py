@@ -12,6 +12,7 @@ Data: TypeAlias = Mapping[str, Any]
 
 _MAX_FAILURES_CHARS = 8_000
 _MAX_EDITS = 20
+_MAX_CONFLICTS = 20
 _MAX_NAMED = 5
 _MAX_DIFF_CHARS = 12_000
 
@@ -218,7 +219,9 @@ def _outcome(o: Data, d: Data) -> str:
         out.append(cut(o["diff"], _MAX_DIFF_CHARS))
     elif o["restored"]:
         out.append("everything is as it was before the run")
-    out.extend(f"conflict: {c['path']}: {c['reason']}" for c in o["conflicts"])
+    out.extend(f"conflict: {c['path']}: {c['reason']}" for c in o["conflicts"][:_MAX_CONFLICTS])
+    if len(o["conflicts"]) > _MAX_CONFLICTS:
+        out.append(f"and {len(o['conflicts']) - _MAX_CONFLICTS} more conflicts")
     out.extend(f"merged: {p}: your edits stay, the run's are out" for p in o.get("merged", []))
     if o.get("old_bytes"):
         out.append(f"the old bytes of what was not put back: restore({o['old_bytes']})")
