@@ -24,4 +24,5 @@ exec "$other/bin/python" -m pytest -q -n "$jobs" --dist worksteal tests/coding $
     test_attacks_git.py test_fix_adversarial.py test_fix_cheats.py test_fix_corpus.py test_fix_crash_fuzz.py \
     test_fix_flaky.py test_fix_git_shapes.py test_fix_honesty.py test_fix_merging.py test_fix_run.py test_fix_scoping.py \
     test_fix_users_edits.py test_fix_worktrees.py test_gates.py 'test_jobs_*' test_journal_crash.py test_locking.py \
-    test_replay_copies.py test_snapshots_known.py test_session.py test_testing_corpus.py) -k "not known_bug"
+    test_fix_steps.py test_recording.py test_replay_copies.py test_snapshots_known.py test_session.py \
+    test_testing_corpus.py) -k "not known_bug"

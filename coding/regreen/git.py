@@ -55,7 +55,7 @@ _NEVER = re.compile(
     r"--(output|no-index|ext-diff|textconv|filters|exec|open-files-in-pager|upload-pack|contents|submodule"
     r"|refresh|really-refresh|again|stdin-paths|path=)"
 )
-_READS_FILES = _DIFFS | {"ls-files", "update-index"}  # these compare contents: drivers are looked up, each time
+_READS_FILES = _DIFFS | {"ls-files", "update-index", "write-tree"}  # compare contents: drivers are looked up, each time
 
 _OLDEST = (2, 31)  # GIT_CONFIG_COUNT, which takes a driver name holding "=" apart correctly
 _INSTALL = "install git 2.31 or newer, and see that it is on the PATH"

@@ -65,16 +65,16 @@ def test_case_fails_in_the_tests_that_it_names_and_no_others(name, tmp_path):
 
 
 @pytest.mark.timeout(300)
-def test_five_thousand_failures_are_counted_quickly_and_shown_in_part(tmp_path):
-    code = "import pytest\n@pytest.mark.parametrize('n', range(5000))\ndef test_n(n): assert n == -1\n"
+def test_thousands_of_failures_are_counted_quickly_and_shown_in_part(tmp_path):
+    code = "import pytest\n@pytest.mark.parametrize('n', range(2000))\ndef test_n(n): assert n == -1\n"
     report = run_tests(project(tmp_path, {"test_a.py": code}), timeout_s=240.0)
     assert report.status is SuiteStatus.FAILED
-    assert (report.counts.failed, len(report.outcomes)) == (5000, 5000)
+    assert (report.counts.failed, len(report.outcomes)) == (2000, 2000)
     assert len(report.failures) <= 100
     assert report.duration_s < 200  # a tenth of that on a machine that is not busy
     told = sum(len(f.excerpt) + len(f.message) for f in report.failures)
     assert told < 70_000
-    assert any("4900 failures are counted" in n for n in report.notes)
+    assert any("1900 failures are counted" in n for n in report.notes)
 
 
 def test_names_of_every_kind_come_back_whole_and_each_selects_its_test(tmp_path):

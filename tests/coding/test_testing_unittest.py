@@ -188,7 +188,7 @@ def test_nothing_to_run_is_no_tests(tmp_path):
 
 def test_summary_and_messages_that_a_test_forges_change_nothing(tmp_path):
     body = (
-        "import sys, json\nsys.stderr.write('\\nRan 9 tests in 0.1s\\n\\nOK\\n')\nfor fd in range(3, 64):\n    try:\n"
+        "import sys, json\nsys.stderr.write('\\nRan 9 tests in 0.1s\\n\\nOK\\n')\nfor fd in range(3, 1024):\n    try:\n"
         "        os.write(fd, json.dumps({'n': '', 'k': 'exit', 'rc': 0}).encode() + b'\\n')\n"
         "    except OSError:\n        pass\nself.fail()"
     )

@@ -44,6 +44,7 @@ class ColdRuns:
         self._snapshot: Snapshot | None = None
         self._baseline: SuiteReport | None = None
         self._written: dict[str, None] = {}
+        self._doubted: set[str] = set()
         self._watched = 0
         self.count = 0
         self.cpu_s = 0.0
@@ -62,6 +63,11 @@ class ColdRuns:
     def written(self) -> tuple[str, ...]:
         """Every path that the tests of any run wrote so far."""
         return tuple(self._written)
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Every path that changed while tests ran, whoever did it."""
+        return frozenset(self._written) | self._doubted
 
     def know(self, baseline: SuiteReport) -> None:
         """From now on, time limits are judged by what the tests took in this run."""
@@ -116,6 +122,7 @@ class ColdRuns:
         result = work(lambda paths: snapshots.note_written(snapshot, paths))
         made = snapshots.side_effects(snapshot, mark, thorough=thorough)
         self._written |= dict.fromkeys(made)
+        self._doubted |= set(made.unsure)
         return result, made
 
     def _limits(self) -> tuple[float, float]:

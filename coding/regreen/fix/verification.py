@@ -95,6 +95,8 @@ class Verification:
         known = self._base.protected
         now = protected_hashes(self._bench, (p for hashes in known for p in hashes))
         changed = {p for p, sha in now.items() if all(sha != hashes.get(p, "") for hashes in known)}
+        before = {p for hashes in known for p in hashes}
+        changed = {p for p in changed if p in before or p in self._runs.changed}  # else git ignored it until now
         if self._request.scope.tests != "readonly":
             changed -= set(self._bench.journal.touched(self._request.run_id))
         return f"protected files changed during the run: {_names(sorted(changed))}" if changed else ""
