@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -20,6 +21,9 @@ from regreen.session.resuming import Anew
 from regreen.store import Store
 
 pytestmark = pytest.mark.timeout(300)  # whole runs, each several processes
+at_leisure = pytest.mark.skipif(
+    not os.environ.get("REGREEN_ALL_CASES"), reason="several whole runs; the command line's tests do the like"
+)
 PROPOSALS = (
     Proposal("a.py\n<<<<<<< SEARCH\n\tx\r\n=======\ny\n>>>>>>> REPLACE\n", note="n", usage=Usage(7, 0.5)),
     Proposal(replacements=(Replacement("a\udce9.py", "one\n", ""), Replacement("b.py", "", "\u2028")), format="auto"),
@@ -122,6 +126,7 @@ def test_runs_are_listed_by_repository_and_kind_the_newest_first(store: Store) -
 # --- resume ------------------------------------------------------------------------------------------
 
 
+@at_leisure
 def test_a_resumed_run_begins_with_what_was_kept_and_tells_what_was_tried(tmp_path: Path) -> None:
     root = make_repo(tmp_path / "r", HALVES)
     with engine_on(root) as engine:
@@ -144,6 +149,7 @@ def test_a_resumed_run_begins_with_what_was_kept_and_tells_what_was_tried(tmp_pa
     assert "n + 2" in (root / "shop.py").read_text()
 
 
+@at_leisure
 def test_a_resumed_run_is_resumed_again_with_all_that_was_tried(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     others = [[replacement("calc.py", BUG, f"    return s * rate * {n}")] for n in (5, 7)]
@@ -179,6 +185,7 @@ def test_there_is_nothing_to_resume_in_a_run_that_ended_well_or_that_nobody_reco
             engine.resume(tests["job_id"])
 
 
+@at_leisure
 def test_a_script_that_is_used_up_is_not_asked_again_and_a_run_at_work_is_not_resumed(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:
@@ -193,6 +200,7 @@ def test_a_script_that_is_used_up_is_not_asked_again_and_a_run_at_work_is_not_re
 # --- replay ------------------------------------------------------------------------------------------
 
 
+@at_leisure
 def test_a_replay_comes_out_the_same_and_leaves_the_tree_and_no_copy(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -211,6 +219,7 @@ def test_a_replay_comes_out_the_same_and_leaves_the_tree_and_no_copy(tmp_path: P
     assert list((tmp_path / "t").iterdir()) == []
 
 
+@at_leisure
 def test_a_replay_that_comes_out_otherwise_says_in_what(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:

@@ -87,14 +87,13 @@ class Records:
         return self._select("(run_id = ? OR id = ?) AND state = 'applied'", run_id, run_id)
 
     def _select(self, where: str, *args: str) -> list[Txn]:
-        sql = f"SELECT id, run_id, state, label FROM transactions WHERE repo = ? AND {where} ORDER BY rowid"
-        rows = self._store.rows(sql, self._repo, *args)
-        return [Txn(r["id"], r["run_id"], r["state"], self._entries(r["id"], r["label"])) for r in rows]
-
-    def _entries(self, txn: str, label: str) -> tuple[Entry, ...]:
-        undoes = label.startswith(("undo ", "rewind "))
-        rows = self._store.rows("SELECT * FROM entries WHERE txn = ? ORDER BY seq", txn)
-        return tuple(_entry(r, undoes=undoes) for r in rows)
+        sql = f"FROM transactions WHERE repo = ? AND {where}"
+        rows = self._store.rows(f"SELECT id, run_id, state, label {sql} ORDER BY rowid", self._repo, *args)
+        entries: dict[str, list[Row]] = {r["id"]: [] for r in rows}
+        asked = f"SELECT * FROM entries WHERE txn IN (SELECT id {sql}) ORDER BY txn, seq"
+        for entry in self._store.rows(asked, self._repo, *args) if rows else ():
+            entries.get(entry["txn"], []).append(entry)
+        return [Txn(r["id"], r["run_id"], r["state"], _entries(entries[r["id"]], r["label"])) for r in rows]
 
     def prune(self, keep: int, max_bytes: int) -> None:
         """Forget old closed transactions, and the bytes that only they held.
@@ -146,6 +145,11 @@ def _row(txn: str, entry: Entry) -> tuple[object, ...]:
         txn, entry.seq, _stored(entry.path), before.sha or None, before.mode, before.mtime_ns,
         after.sha or None, after.mode, json.dumps(entry.made_dirs),
         before.attributes.packed() if before.attributes else None)  # fmt: skip
+
+
+def _entries(rows: Sequence[Row], label: str) -> tuple[Entry, ...]:
+    undoes = label.startswith(("undo ", "rewind "))
+    return tuple(_entry(r, undoes=undoes) for r in rows)
 
 
 def _entry(row: Row, *, undoes: bool) -> Entry:
