@@ -8,13 +8,14 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from regreen.fix.tamper import other_code, python_code
 from regreen.fix.tamper.folding import Names
 from regreen.fix.tamper.parsing import parsed
 from regreen.fix.tamper.python_calls import is_cli
 from regreen.fix.tamper.python_decisions import decisions
-from regreen.fix.tamper.python_detection import detections, looks
+from regreen.fix.tamper.python_detection import Looks, detections, looks
 from regreen.fix.tamper.python_flow import Flow
 from regreen.fix.tamper.python_reaching import reaches
 from regreen.fix.tamper.source_text import language_of
@@ -23,6 +24,7 @@ from regreen.model import Failure
 
 _RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "hypothesis", "nose", "mock"})
 _TOP = re.compile(r"((src|lib)/)?(?P<name>\w+)(\.py|/(?P<inner>.+))")
+_KEPT = 32  # texts
 _NO_SHADOW = frozenset({"__init__", "__main__", "this", "antigravity"})
 
 
@@ -40,47 +42,72 @@ def _by_patterns(change: TextChange) -> list[Sign]:
 
 
 def _python(change: TextChange, failures: Sequence[Failure]) -> list[Sign]:
-    tree, old = parsed(change.after or ""), parsed(change.before or "")
-    if tree is None:  # it will not run either, unless in a newer Python than ours
+    if _tree(change.after or "") is None:  # it will not run either, unless in a newer Python than ours
         return _by_patterns(change)
     try:
-        return _parsed(change, old, tree, failures)
+        return _parsed(change, change.before or "", change.after or "", failures)
     except RecursionError:  # what is nested so deeply was written to hide something, or by a machine
-        return _by_patterns(change) if _too_deep(old) else [Sign("runs_hidden_code", 0, "nested too deeply to be read")]
+        too_deep = _too_deep(change.before or "")
+        return _by_patterns(change) if too_deep else [Sign("runs_hidden_code", 0, "nested too deeply to be read")]
 
 
-def _too_deep(tree: ast.Module | None) -> bool:
-    if tree is None:
-        return False
+def _too_deep(text: str) -> bool:
     try:
-        python_code.signs_in("", tree)
-        looks(tree)
+        _signs_in("", text)
+        _looks(text)
     except RecursionError:
         return True
     return False
 
 
-def _parsed(change: TextChange, old: ast.Module | None, tree: ast.Module, failures: Sequence[Failure]) -> list[Sign]:
-    before = python_code.signs_in(change.path, old) if old is not None else []
-    empty = ast.Module([], [])
-    found = added(before, python_code.signs_in(change.path, tree))
-    cli = is_cli(change.path, ast.dump(old or tree))
-    found += detections(looks(old or empty), looks(tree), cli=cli)
-    found += _by_flow(change.before is not None, old or empty, tree, cli=cli)
+def _parsed(change: TextChange, old: str, new: str, failures: Sequence[Failure]) -> list[Sign]:
+    cli = _is_cli(change.path, new if _tree(old) is None else old)
+    found = added(_signs_in(change.path, old), _signs_in(change.path, new))
+    found += detections(_looks(old), _looks(new), cli=cli)
+    fresh = added(_flowing(old, cli), _flowing(new, cli))
+    about_files = change.before is None or _opens_files(old)  # it had to do with files before
+    found += [replace(s, weight="warn") if s.cheat == "remembers_runs" and about_files else s for s in fresh]
     return found + _shadow(change, failures) + _doctests(change, failures)
 
 
-def _by_flow(was: bool, old: ast.Module, tree: ast.Module, *, cli: bool) -> list[Sign]:
-    fresh = added(_flowing(old, cli=cli), _flowing(tree, cli=cli))
-    files = re.compile(r"\b(open|Path|pathlib|os\.path)\b")
-    about_files = not was or bool(files.search(ast.unparse(old)))  # it had to do with files before
-    return [replace(s, weight="warn") if s.cheat == "remembers_runs" and about_files else s for s in fresh]
+# What is found in a text is kept: the text before a fix stays the same from one attempt to the next.
 
 
-def _flowing(tree: ast.Module, *, cli: bool) -> list[Sign]:
+@lru_cache(_KEPT)
+def _tree(text: str) -> ast.Module | None:
+    return parsed(text)
+
+
+def _readable(text: str) -> ast.Module:
+    return _tree(text) or ast.Module([], [])
+
+
+@lru_cache(_KEPT)
+def _is_cli(path: str, text: str) -> bool:
+    return is_cli(path, ast.dump(_readable(text)))
+
+
+@lru_cache(_KEPT)
+def _signs_in(path: str, text: str) -> tuple[Sign, ...]:
+    return tuple(python_code.signs_in(path, _readable(text)))
+
+
+@lru_cache(_KEPT)
+def _looks(text: str) -> Looks:
+    return looks(_readable(text))
+
+
+@lru_cache(_KEPT)
+def _flowing(text: str, cli: bool) -> tuple[Sign, ...]:
+    tree = _readable(text)
     names = Names(tree)
     flow = Flow(tree, names)
-    return decisions(tree, names, flow, cli=cli) + reaches(tree, names, flow)
+    return (*decisions(tree, names, flow, cli=cli), *reaches(tree, names, flow))
+
+
+@lru_cache(_KEPT)
+def _opens_files(text: str) -> bool:
+    return bool(re.search(r"\b(open|Path|pathlib|os\.path)\b", ast.unparse(_readable(text))))
 
 
 def _shadow(change: TextChange, failures: Sequence[Failure]) -> list[Sign]:
