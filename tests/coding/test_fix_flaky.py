@@ -16,7 +16,6 @@ from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, fingerprint, 
 RIGHT = [replacement("calc.py", BUG, FIX)]
 HARMLESS = [replacement("calc.py", "def mean(xs):", "SPARE = 1\n\n\ndef mean(xs):")]
 FIXED_CALC = CALC.replace(BUG, FIX)
-QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 TURNS = """\
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def taken(base: Path, name: str) -> str:
 
 
 def run(base: Path, root: Path, *proposals: list[dict[str, str]], **options: Any) -> Mapping[str, Any]:
-    with engine_on(root, writable=(base / "turns",), test_environ=QUICK) as engine:
+    with engine_on(root, writable=(base / "turns",)) as engine:
         return run_script(engine, script(base, proposals), **options)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.engines import engine_on, ok, refused, replacement
 from support.fix_process import held
-from support.fixing import BUG, CALC, FIX, FIXED, PLAIN, RIGHT, WRONG, differences, fingerprint, fixable
+from support.fixing import BUG, CALC, FIX, FIXED, RIGHT, WRONG, differences, fingerprint, fixable
 from support.gitrepos import git, write
 from support.holding import Holding, holding
 
@@ -205,7 +205,7 @@ def test_second_client_is_told_who_works_there_and_may_read_and_test(tmp_path: P
     root = fixable(tmp_path / "r")
     before = fingerprint(root)
     environ = {} if same_state else {"REGREEN_STATE_DIR": str(tmp_path / "state")}
-    with held(root, environ) as other, engine_on(root, test_environ=PLAIN) as engine:
+    with held(root, environ) as other, engine_on(root) as engine:
         txn = "txn-000000000000"
         for tool, arguments in (
             ("fix_tests", {"proposer": "caller"}),

@@ -1,6 +1,7 @@
 """`trust`, `doctor`, `setup` and `serve`, typed."""
 
 import json
+from pathlib import Path
 
 import pytest
 from support.cli import Shell
@@ -70,10 +71,12 @@ def test_setup_writes_the_file_trusts_the_root_and_shows_the_difference(shell):
 
 
 def test_printed_configuration_writes_nothing_and_starts_the_server_with_hardly_any_environment(shell):
+    home = Path(shell.environ["HOME"])
+    before = sorted(home.rglob("*"))
     printed = json.loads(shell.run("setup", "claude-desktop", "--root", ".", "--print").out)
-    assert not (shell.base / "home" / ".config").exists()
+    assert sorted(home.rglob("*")) == before
     entry = printed["mcpServers"]["regreen"]
-    bare = {"HOME": str(shell.base / "home"), "PATH": "/usr/bin:/bin"}
+    bare = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     with raw_server([entry["command"], *entry["args"]], cwd=shell.base, env={**bare, **entry["env"]}) as server:
         assert server.initialize()["serverInfo"]["name"] == "regreen"
         assert server.call("run_tests").data["status"] == "passed"

@@ -13,7 +13,7 @@ from typing import Any
 from regreen.session import FixOptions
 from regreen.settings import Limits
 from support import js_projects
-from support.engines import engine_on, replacement
+from support.engines import QUICK, engine_on, replacement
 from support.repos import differences, fingerprint, make_repo
 from support.suites import CORPUS
 from support.wrong_fixes import CONTRADICTING, NEAR_MISSES, TRAP_GUESSES
@@ -24,7 +24,6 @@ CASES: dict[str, dict[str, Any]] = {
 SINGLES = [n for n, c in CASES.items() if c["kind"] == "single-edit"]
 IN_PARTS = [n for n, c in CASES.items() if c["kind"] in ("two-edits", "multi-file")]
 TRAPS = [n for n, c in CASES.items() if c["kind"] == "trap"]
-QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # no case needs a plugin, and all of them are slow
 
 Proposed = str | list[dict[str, str]]  # a diff, or replacements
 

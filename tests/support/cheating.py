@@ -15,7 +15,6 @@ from regreen.session.fix_bench import bench_of
 from regreen.store import new_id
 from support.engines import engine_on
 
-PLAIN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what lies about here none is needed, and all of it is slow
 _PATIENT = StopRules(
     max_attempts=1000, budget_s=1000, patience=1000, repeats=1000, regressions=1000, tamperings=1000
 )  # fmt: skip
@@ -25,7 +24,7 @@ Edits = tuple[tuple[str, str, str], ...]  # path, the lines to replace, the line
 @contextmanager
 def patient_run(root: Path, tests: TamperPolicy = "readonly") -> Generator[FixRun]:
     """A run that has its baseline and waits for proposals; stopped at the end if it is still open."""
-    with engine_on(root, test_environ=PLAIN) as engine:
+    with engine_on(root) as engine:
         session = engine.session()
         lock = session.run_lock()
         session.acquire(lock)

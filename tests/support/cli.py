@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.engines import settings_of_user
+
 REGREEN = (sys.executable, "-m", "regreen")
 LIMIT_S = 180.0
 
@@ -40,9 +42,11 @@ class Shell:
 
     @property
     def environ(self) -> dict[str, str]:
-        (self.base / "home").mkdir(exist_ok=True)
+        home = self.base / "home"
+        if not home.exists():
+            settings_of_user(home)
         return {
-            "HOME": str(self.base / "home"), "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8",
+            "HOME": str(home), "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8",
             "REGREEN_STATE_DIR": str(self.base / "state"), "REGREEN_CACHE_DIR": str(self.base / "cache"),
         }  # fmt: skip
 

@@ -13,6 +13,16 @@ from typing import Any
 from regreen.session import Engine, FixOptions
 from regreen.settings import Limits, load_settings
 
+QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what lies about here none is needed, and all of it is slow
+
+
+def settings_of_user(home: Path, *more: str) -> None:
+    """The settings file of the user with this home: tests start quickly, and these lines besides."""
+    file = home / ".config" / "regreen" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    quick = ", ".join(f"{name} = {json.dumps(value)}" for name, value in QUICK.items())
+    file.write_text("\n".join((f"env = {{{quick}}}", *more, "")), "utf-8")
+
 
 @contextmanager
 def engine_on(
@@ -24,7 +34,9 @@ def engine_on(
     **chosen: Any,
 ) -> Generator[Engine]:
     settings = load_settings(dict(os.environ), roots=(root,) if trusted else (), mode=mode)
-    settings = replace(settings, **chosen, **({"limits": limits} if limits is not None else {}))
+    settings = replace(
+        settings, **{"test_environ": QUICK, **chosen}, **({"limits": limits} if limits is not None else {})
+    )
     with Engine(settings, cwd=root) as engine:
         yield engine
 

@@ -15,7 +15,6 @@ from support.engines import engine_on, replacement, run_script, script
 from support.gitrepos import git, make_repo, write
 from support.repos import BUG, CALC, CALC_TESTS, FIX
 
-PLAIN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what lies about here none is needed, and all of it is slow
 FILES: Mapping[str, str] = {"calc.py": CALC, "test_calc.py": CALC_TESTS}
 WRONG = [replacement("calc.py", BUG, "    return s * rate")]
 RIGHT = [replacement("calc.py", BUG, FIX)]
@@ -29,7 +28,7 @@ def fixable(folder: Path, more: Mapping[str, str | bytes] | None = None, *init: 
 
 @contextmanager
 def fixer(root: Path, **chosen: Any) -> Generator[Engine]:
-    with engine_on(root, test_environ=PLAIN, **chosen) as engine:
+    with engine_on(root, **chosen) as engine:
         yield engine
 
 
@@ -100,6 +99,6 @@ def runs_end_as_they_must(
 
 
 __all__ = [
-    "BUG", "CALC", "FILES", "FIX", "FIXED", "PLAIN", "RIGHT", "WRONG", "differences", "fingerprint",
+    "BUG", "CALC", "FILES", "FIX", "FIXED", "RIGHT", "WRONG", "differences", "fingerprint",
     "fixable", "fixer", "git", "replacement", "run", "runs_end_as_they_must", "write",
 ]  # fmt: skip

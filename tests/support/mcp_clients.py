@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from support.engines import settings_of_user
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS_FOLDER = ROOT / ".ci-tools"
 REGREEN = [sys.executable, "-m", "regreen"]
@@ -34,9 +36,7 @@ MODERN_VERSION = "2026-07-28"
 def allow_writing(home: Path, folder: Path) -> None:
     """Let tests write to a folder outside of the project, by the settings of the user with this home."""
     folder.mkdir(exist_ok=True)
-    config = home / ".config" / "regreen" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(f'writable = ["{folder}"]\n', "utf-8")
+    settings_of_user(home, f'writable = ["{folder}"]')
 
 
 def server_environment(folder: Path, **extra: str) -> dict[str, str]:

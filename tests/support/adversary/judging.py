@@ -18,14 +18,13 @@ from regreen.session import FixOptions
 from regreen.settings import Limits
 from support.adversary.attacks import Attack
 from support.adversary.cheats import MARK
-from support.engines import engine_on
+from support.engines import QUICK, engine_on
 from support.processes import until
 from support.repos import differences, fingerprint, make_repo
 
 Kind = Literal["true", "plausible", "false", "kept_cheat", "restored", "not_restored", "endless", "error"]
 BUDGET_S = 60.0
 LIMIT_S = 150.0  # of a whole run, on a machine that is busy
-_QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def fight(attack: Attack, base: Path) -> Verdict:
     script.write_text(attack.script(), "utf-8")
     token = f"k7-{os.getpid()}-{attack.seed}-{time.monotonic_ns()}"
     labels = tuple(p.label for p in attack.proposals)
-    with engine_on(root, limits=Limits(budget_s=BUDGET_S), test_environ={**_QUICK, "K7_RUN": token}) as engine:
+    with engine_on(root, limits=Limits(budget_s=BUDGET_S), test_environ={**QUICK, "K7_RUN": token}) as engine:
         job = engine.fix(engine.session(), FixOptions(proposer="scripted", script=script)).job
         if job.wait(LIMIT_S) != "done":
             return Verdict(attack.seed, "endless", job.state, (), labels)
@@ -155,7 +154,7 @@ class _Done:
     stderr: str
 
 
-def _process(folder: Path, *words: str, environ: Mapping[str, str] = _QUICK) -> _Done:
+def _process(folder: Path, *words: str, environ: Mapping[str, str] = QUICK) -> _Done:
     """A plain process. What it leaves behind is ended, and holds nobody up."""
     token = f"plain-{os.getpid()}-{time.monotonic_ns()}"
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "K7_RUN": token, **environ}
