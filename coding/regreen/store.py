@@ -74,7 +74,9 @@ CREATE TABLE attempts (
     PRIMARY KEY (run, number));
 ALTER TABLE runs ADD COLUMN born TEXT NOT NULL DEFAULT '';
 """  # born: what tells the process of this pid from another that gets the same number later
-_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES, _ATTEMPTS_AND_OWNERS)  # each makes one version out of the last
+_SAME_AGAIN = "ALTER TABLE seen_changed ADD COLUMN sha TEXT NOT NULL DEFAULT ''"
+# Each makes one version out of the last.
+_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES, _ATTEMPTS_AND_OWNERS, _SAME_AGAIN)
 SCHEMA_VERSION = len(_MIGRATIONS)
 
 _FORGETTABLE = """

@@ -3,6 +3,9 @@
 Rules: dataclass -> object with the same field names (without the underscore behind a Python keyword), enum -> its
 value, path -> its text, tuple -> list; a field that is None is left out (absent, never null), and so is a field marked
 `internal()`.
+
+What is sent to somebody passes `encodable`: a name holds bytes that are not UTF-8 as lone surrogates, which strict
+readers of JSON refuse.
 """
 
 from __future__ import annotations
@@ -44,6 +47,24 @@ def to_json(value: object) -> Json:
             return {name.removesuffix("_"): to_json(v) for name, v in pairs if v is not None}
         case _:
             raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def encodable(value: Json) -> Json:
+    r"""The same data as every reader can take it: what is no Unicode is written out, as the six characters `\udcff`."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        case list():
+            return [encodable(v) for v in value]
+        case dict():
+            return {str(encodable(k)): encodable(v) for k, v in value.items()}
+        case _:
+            return value
+
+
+def shortened(text: str, limit: int = 1_000) -> str:
+    """The text, cut where it is longer than anybody reads, saying how much is left out."""
+    return text if len(text) <= limit else f"{text[:limit]}… {len(text) - limit} characters more"
 
 
 def to_object(value: object) -> dict[str, Json]:

@@ -6,10 +6,9 @@ Rule: translation only. Schemas, texts and decisions are the engine's; both prot
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from regreen_server.calls import Answer, Caller, ErrorAnswer
 
@@ -49,6 +48,8 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
     from mcp.server.lowlevel import Server
     from mcp_types import ListToolsResult
 
+    from regreen.wire import encodable
+
     async def list_tools(_ctx: ServerRequestContext[Any], _page: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[as_tool(spec) for spec in offer.tools()])
 
@@ -57,7 +58,7 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
             return as_call_result(_unknown_tool(params.name, names))
 
         async def report(elapsed_s: float, text: str) -> None:
-            await ctx.session.report_progress(elapsed_s, message=_clean_text(text))
+            await ctx.session.report_progress(elapsed_s, message=str(encodable(text)))
 
         return as_call_result(await caller.call(params.name, params.arguments or {}, report))
 
@@ -95,9 +96,11 @@ def as_call_result(result: Answer) -> CallToolResult:
     """A result as MCP sends it: text complete in itself, and the same as structured content."""
     from mcp_types import CallToolResult, TextContent
 
+    from regreen.wire import encodable
+
     return CallToolResult(
-        content=[TextContent(type="text", text=_clean_text(result.text))],
-        structured_content=_clean(result.data),
+        content=[TextContent(type="text", text=str(encodable(result.text)))],
+        structured_content=encodable(dict(result.data)),
         is_error=result.is_error,
     )
 
@@ -106,18 +109,3 @@ def _unknown_tool(name: str, names: list[str]) -> Answer:
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f"did you mean: {', '.join(near)}?" if near else f"there are: {', '.join(names)}"
     return ErrorAnswer("not_found", f"there is no tool {name[:80]!r}", hint)
-
-
-def _clean_text(text: str) -> str:
-    """Text that can be encoded: a file name may hold bytes that are not UTF-8, carried as lone surrogates."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _clean(value: object) -> object:
-    if isinstance(value, str):
-        return _clean_text(value)
-    if isinstance(value, Mapping):
-        return {_clean_text(str(k)): _clean(v) for k, v in cast("Mapping[object, object]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_clean(v) for v in cast("list[object]", value)]
-    return value

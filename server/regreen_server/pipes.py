@@ -28,6 +28,10 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 _CHUNK_BYTES = 64 * 1024
+_LONE = (
+    r"a character cannot be encoded: an escape from \ud800 to \udfff stands alone. Leave it out; "
+    "a file whose name is not UTF-8 cannot be named"
+)
 
 
 def claim() -> tuple[int, int]:
@@ -186,5 +190,16 @@ def complaint(line: bytes) -> dict[str, Any] | None:
     except UnicodeDecodeError:
         error = {"code": PARSE_ERROR, "message": "the message is not valid UTF-8"}
     else:
-        error = {"code": INVALID_REQUEST, "message": "not a JSON-RPC 2.0 request"}
+        what = "not a JSON-RPC 2.0 request" if _can_be_encoded(message) else _LONE
+        error = {"code": INVALID_REQUEST, "message": what}
     return {"jsonrpc": "2.0", "id": identity, "error": error}
+
+
+def _can_be_encoded(message: dict[str, object]) -> bool:
+    try:
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    except RecursionError:
+        return True  # what is nested so deeply has a fault of its own
+    return True

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from support.engines import engine_on, ok, refused, replacement, run_script, script
+from support.js_projects import described, need_node
 from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, dirty_repo, fingerprint, make_repo, red_repo
 
+from regreen.session import FixOptions
 from regreen.settings import Limits
 
 RIGHT = [replacement("calc.py", BUG, FIX)]
@@ -63,7 +65,28 @@ def test_a_script_that_ends_is_a_proposer_that_failed(tmp_path: Path) -> None:
     with engine_on(root) as engine:
         data = run_script(engine, script(tmp_path, WRONG[:1]))
     assert outcome(data)["reason"] == "proposer_failed"
+    assert str(outcome(data)["hint"]).startswith("The script has no further proposal. ")
     assert differences(before, fingerprint(root)) == []
+
+
+def test_the_search_repairs_a_test_that_is_selected_by_its_bare_name(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    with engine_on(root) as engine:
+        fix_job = engine.fix(engine.session(), FixOptions(selection=("test_total",), proposer="search"))
+        assert fix_job.job.wait(100) == "done"
+        assert outcome(fix_job.job.data())["reason"] == "fixed"
+
+
+def test_the_search_says_first_that_it_cannot_repair_what_is_not_python(tmp_path: Path) -> None:
+    need_node()
+    tests = "import test from 'node:test';\ntest('one', () => { throw new Error('no'); });\n"
+    root = make_repo(tmp_path / "r", {"package.json": described("node --test"), "one.test.mjs": tests})
+    with engine_on(root) as engine:
+        fix_job = engine.fix(engine.session(), FixOptions(proposer="search"))
+        assert fix_job.job.wait(100) == "done"
+        end = outcome(fix_job.job.data())
+    assert end["reason"] == "proposer_failed"
+    assert str(end["hint"]).startswith("The offline search repairs Python only, and these tests are run by node. ")
 
 
 def test_the_same_try_in_other_clothes_is_not_run_again(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,9 +16,11 @@ from support.repos import BUG, CALC, FIX, fingerprint, make_repo, red_repo
 
 from regreen.errors import Busy, UsageError
 from regreen.model import Attempt, AttemptState, Proposal, Replacement, Usage
-from regreen.session.recording import Recorder, find_run, recorded_attempts, recorded_runs
+from regreen.proposers.scripted import ScriptedProposer
+from regreen.session.fixing import FixOptions
+from regreen.session.recording import Recorder, find_run, recorded_attempts, recorded_runs, script_hash
 from regreen.session.replaying import replay
-from regreen.session.resuming import Anew
+from regreen.session.resuming import Anew, resumed
 from regreen.store import Store
 
 pytestmark = pytest.mark.timeout(300)  # whole runs, each several processes
@@ -190,11 +193,73 @@ def test_a_script_that_is_used_up_is_not_asked_again_and_a_run_at_work_is_not_re
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:
         old = run_script(engine, script(tmp_path, [WRONG]))
-        with pytest.raises(UsageError, match="script is used up"):
+        with pytest.raises(UsageError, match="is used up"):
             engine.resume(old["job_id"])
         job = waiting_for_edits(engine)
         with pytest.raises(Busy, match="still runs"):
             engine.resume(job)
+
+
+def scripted(store: Store, repo: str, name: str, path: Path, judged: list[Proposal], **asked: object) -> None:
+    """The record of a run that was ended when it had judged these proposals."""
+    every = ScriptedProposer.from_file(path).left
+    request = {"proposer": "scripted", "script": str(path), "script_hash": script_hash(every), **asked}
+    row(store, name, repo)
+    with store.transaction() as db:
+        db.execute("UPDATE runs SET request = ? WHERE id = ?", (json.dumps(request), name))
+    for number, proposal in enumerate(judged, 1):
+        state = AttemptState.IMPROVED if proposal == every[0] else AttemptState.SAME
+        attempt = Attempt(number, state, kept=proposal == every[0])
+        Recorder(store, name).attempt(number, proposal, attempt)
+
+
+def test_a_script_goes_on_with_the_first_proposal_that_was_not_judged(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    path = script(tmp_path, [PRICE, USELESS, TAX])
+    steps = ScriptedProposer.from_file(path).left
+    with engine_on(root) as engine:
+        session = engine.session()
+
+        def goes_on(name: str) -> tuple[int, tuple[Proposal, ...]]:
+            options = resumed(session, name, Anew())
+            assert (options.proposer, options.script) == ("scripted", path)
+            return options.script_from, options.first
+
+        scripted(engine.store, session.key, "job-1", path, [])
+        assert goes_on("job-1") == (0, ())
+        scripted(engine.store, session.key, "job-2", path, list(steps[:2]))
+        assert goes_on("job-2") == (2, steps[:1])
+        again = {"resumes": "job-2", "first": 1, "script_from": 2}
+        scripted(engine.store, session.key, "job-3", path, [], **again)  # ended before it judged what was kept
+        assert goes_on("job-3") == (2, steps[:1])
+        scripted(engine.store, session.key, "job-4", path, [steps[0], steps[2]], **again)
+        with pytest.raises(UsageError, match="script of job-4 is used up"):
+            goes_on("job-4")
+
+
+def test_a_script_that_is_gone_or_changed_is_not_gone_on_with(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    path = script(tmp_path, [PRICE, TAX])
+    with engine_on(root) as engine:
+        scripted(engine.store, engine.session().key, "job-1", path, [])
+        script(tmp_path, [PRICE, USELESS])
+        with pytest.raises(UsageError, match="the script of job-1, has changed since"):
+            resumed(engine.session(), "job-1", Anew())
+        path.unlink()
+        with pytest.raises(UsageError, match="the script of job-1 cannot be read again"):
+            resumed(engine.session(), "job-1", Anew())
+
+
+def test_a_resumed_run_takes_the_rest_of_the_script(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    with engine_on(root) as engine:
+        options = FixOptions(proposer="scripted", script=script(tmp_path, [WRONG, RIGHT]), max_attempts=1)
+        old = engine.fix(engine.session(), options)
+        assert old.job.wait(100) == "done"
+        new = engine.resume(old.job.id)
+        assert new.job.wait(100) == "done"
+        assert new.run.outcome is not None
+        assert (new.run.outcome.reason, [a.state for a in new.run.attempts]) == ("fixed", ["passed"])
 
 
 # --- replay ------------------------------------------------------------------------------------------

@@ -7,21 +7,33 @@ import sys
 import sysconfig
 import venv
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 from support.engines import engine_on, replacement, run_script, script
 from support.repos import fingerprint, make_repo
 
+from regreen.errors import Refused
+from regreen.session.copies import copy_folder, sweep
 from regreen.session.copying import Copy, Stopped, copy_tree
 from regreen.session.replaying import replay
+from regreen.store import Store
 from regreen.workspace import FileImage, Workspace
 
 
-def copied(root: Path, target: Path, older: dict[str, FileImage] | None = None, *, barrier: bool = False) -> Copy:
+def copied(
+    root: Path, target: Path, older: dict[str, FileImage] | None = None, *, barrier: bool = False, linked: bool = True
+) -> Copy:
     with engine_on(root) as engine:
         session = engine.session()
         return copy_tree(
-            session.workspace, session.files(), target, older=older or {}, barrier=barrier, stopped=lambda: False
+            session.workspace,
+            session.files(),
+            target,
+            older=older or {},
+            barrier=barrier,
+            linked=linked,
+            stopped=lambda: False,
         )
 
 
@@ -121,7 +133,88 @@ def test_a_copy_in_somebodys_repository_is_not_part_of_it(tmp_path: Path) -> Non
 def test_copying_ends_when_it_is_told_to(tmp_path: Path) -> None:
     root = make_repo(tmp_path / "r", {"a.py": "x\n"})
     with engine_on(root) as engine, Workspace(root) as workspace, pytest.raises(Stopped):
-        copy_tree(workspace, engine.session().files(), tmp_path / "c", older={}, barrier=False, stopped=lambda: True)
+        listed = engine.session().files()
+        copy_tree(workspace, listed, tmp_path / "c", older={}, barrier=False, linked=True, stopped=lambda: True)
+
+
+def test_where_links_could_be_written_through_what_is_installed_is_copied_and_its_links_stay_inside(
+    tmp_path: Path,
+) -> None:
+    root = make_repo(tmp_path / "r", {"a.py": "x\n", ".gitignore": "node_modules/\n/env/\n"})
+    (root / "node_modules" / "x").mkdir(parents=True)
+    (root / "node_modules" / "x" / "large.bin").write_bytes(b"\0" * (9 << 20))
+    (root / "env").mkdir()
+    (root / "env" / "pyvenv.cfg").write_text("home = /\n")
+    (tmp_path / "alias").symlink_to(root)
+    (root / "around").symlink_to(tmp_path / "alias" / "node_modules")
+    copy, made = copied(root, tmp_path / "c", linked=False), tmp_path / "c"
+    assert (copy.links, sorted(copy.installed), copy.notes) == ([], ["env", "node_modules"], [])
+    assert (made / "around").readlink() == made / "node_modules"
+    file = made / "node_modules" / "x" / "large.bin"
+    assert file.stat().st_size == 9 << 20
+    assert file.stat().st_ino != (root / "node_modules" / "x" / "large.bin").stat().st_ino
+    assert (made / "env" / "pyvenv.cfg").is_file()
+
+
+def test_too_much_to_copy_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    root = make_repo(tmp_path / "r", {"a.py": "x\n", ".gitignore": "node_modules/\n"})
+    (root / "node_modules").mkdir()
+    with (root / "node_modules" / "huge").open("wb") as f:
+        f.truncate((1 << 30) + 1)
+    with pytest.raises(Refused) as told:
+        copied(root, tmp_path / "c", linked=False)
+    assert "node_modules" in told.value.message
+    assert "--sandbox auto" in told.value.hint
+    assert not (tmp_path / "c").exists()
+
+
+def test_copies_of_the_dead_are_removed_and_no_other_folder(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom regreen.session.copies import copy_folder\n"
+        "from regreen.store import Store\nwith copy_folder(Store(Path(sys.argv[1]))) as place:\n"
+        " (place / 'closed').mkdir()\n (place / 'closed' / 'f').touch()\n (place / 'closed').chmod(0o500)\n"
+        " print(place, flush=True)\n sys.stdin.read()\n"
+    )
+    state, temp = tmp_path / "state", tmp_path / "temp"
+    temp.mkdir()
+    foreign = temp / "regreen-replay-somebody"
+    foreign.mkdir()
+    argv = [sys.executable, "-c", code, str(state)]
+    with Popen(argv, stdin=PIPE, stdout=PIPE, text=True, env={**os.environ, "TMPDIR": str(temp)}) as child:
+        assert child.stdout is not None
+        place = Path(child.stdout.readline().strip())
+        store = Store(state)
+        sweep(store)
+        assert (place / "closed" / "f").exists()
+        child.kill()
+        child.wait()
+        with copy_folder(store) as ours:
+            assert (place.exists(), ours.is_dir()) == (False, True)
+        store.close()
+    assert (place.exists(), ours.exists(), foreign.is_dir()) == (False, False, True)
+    assert not list((state / "replays").iterdir())
+
+
+def test_replay_without_a_sandbox_does_not_write_into_the_original(tmp_path: Path) -> None:
+    root = make_repo(
+        tmp_path / "r",
+        {
+            "shop.py": "def price(n):\n    return n - 2\n",
+            "test_shop.py": "from pathlib import Path\nfrom shop import price\n\n\ndef test_price():\n"
+            "    Path('node_modules/state').write_text('by tests')\n    assert price(1) == 3\n",
+            ".gitignore": "node_modules/\n",
+        },
+    )
+    (root / "node_modules").mkdir()
+    steps = [[replacement("shop.py", "    return n - 2", "    return n + 2")]]
+    with engine_on(root, sandbox="off") as engine:
+        done = run_script(engine, script(tmp_path, steps))
+        assert done["outcome"]["reason"] == "fixed", done
+        (root / "node_modules" / "state").write_text("the user's")
+        before = fingerprint(root)
+        assert replay(engine.session(), done["job_id"]).same
+    assert (root / "node_modules" / "state").read_text() == "the user's"
+    assert fingerprint(root) == before
 
 
 def test_a_replay_uses_the_projects_environment_with_the_copys_code(tmp_path: Path) -> None:

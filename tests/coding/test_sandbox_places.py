@@ -36,6 +36,13 @@ tried("write inner pointer", lambda: Path("lib/sub/inner/.git").write_text("x") 
 tried("replace pointer", lambda: (Path("p").write_text("x"), os.replace("p", "lib/sub/.git")) and None)
 tried("write repository", lambda: Path(".git/modules/lib/sub/config").write_text("x") and None)
 tried("remove all", lambda: shutil.rmtree("lib"))
+for name in ("HEAD", "index", "refs/heads/topic"):
+    tried(f"remove nested {name}", lambda: os.unlink(f"deep/er/and/nested/.git/{name}"))
+tried("move nested", lambda: os.rename("deep/er/and/nested/.git", "old"))
+tried("write in nested", lambda: Path("deep/er/and/nested/n.py").write_text("x") and None)
+tried("make another", lambda: (os.makedirs("deep/new/.git"), Path("deep/new/.git/HEAD").write_text("x")) and None)
+tried("write in made", lambda: Path("made/.git/HEAD").write_text("x") and None)
+tried("write in named", lambda: Path("named/n/.git/HEAD").write_text("x") and None)
 tried("write in submodule", lambda: Path("lib/sub/new").write_text("x") and None)
 tried("rename in submodule", lambda: os.rename("lib/sub/new", "lib/sub/newer"))
 print(); print("TOLD", json.dumps(told))
@@ -65,12 +72,17 @@ def tried(request):
     (git / "worktrees/one").mkdir(parents=True)
     (git / "worktrees/one/gitdir").write_text(f"{place.project}/trees/one/.git\n")
     (place.project / "trees/one/.git").write_text(f"gitdir: {git}/worktrees/one\n")
+    for tree in ("deep/er/and/nested", "made", "named/n"):
+        (place.project / tree / ".git/refs/heads").mkdir(parents=True)
+        for name in ("HEAD", "index", "refs/heads/topic"):
+            (place.project / tree / ".git" / name).write_text("as it was")
     if user == "ordinary":
         for path in folder.rglob("*"):
             os.chown(path, 65534, 65534)
-    writable = [str(place.tmp), *(str(s / "runs/cache") for s in states)]
+    writable = [str(place.tmp), str(place.project / "named"), *(str(s / "runs/cache") for s in states)]
     shown = json.dumps([str(s) for s in states])
-    ran = confined(place, level, TRIES, shown, writable=writable, hidden=[str(s) for s in states])
+    ran = confined(place, level, TRIES, shown, writable=writable, hidden=[str(s) for s in states],
+                   nested=["deep/er/and/nested/.git", "made/.git", "named/n/.git"], made=["made/.git"])  # fmt: skip
     assert ran["returncode"] == 0, ran
     return place, json.loads(ran["output"].rpartition("TOLD ")[2]), ran
 
@@ -103,6 +115,17 @@ def test_git_of_submodules_and_work_trees_cannot_be_swapped(tried):
     for pointer in ("lib/sub/.git", "lib/sub/inner/.git", "trees/one/.git"):
         assert (place.project / pointer).read_text().startswith("gitdir: ")
     assert (place.project / ".git/modules/lib/sub/config").read_text() == "[core]\n"
+
+
+def test_repositories_inside_are_kept_but_for_those_that_tests_made_and_those_in_folders_named_writable(tried):
+    place, told, ran = tried
+    assert [told[n] for n in ("write in nested", "make another", "write in made", "write in named")] == ["done"] * 4
+    if without_namespaces(ran):
+        pytest.skip("without namespaces nothing in the project can be kept")
+    for name in ("HEAD", "index", "refs/heads/topic"):
+        assert told[f"remove nested {name}"] not in ("done", 2), name
+        assert (place.project / "deep/er/and/nested/.git" / name).read_text() == "as it was"
+    assert told["move nested"] not in ("done", 2)
 
 
 def test_files_of_a_submodule_can_be_changed(tried):

@@ -40,11 +40,12 @@ def test_what_the_user_does_while_tests_run_is_neither_put_back_nor_deleted(benc
 
     made = bench.run_tests(snapshot, user, seen=["report.xml"])
     assert list(made) == []
-    assert set(made.unsure) == {"notes.txt", "secret.env", "mine.txt", "fresh/new.txt", "d/del.txt"}
+    assert set(made.unsure) == {"notes.txt", "mine.txt", "fresh/new.txt", "d/del.txt"}
+    assert made.ignored == ("secret.env",)
     assert bench.snapshots.made_by_tests(snapshot) == {}
     assert bench.snapshots.restore_run("run-1", snapshot, final=False).conflicts == ()
     report = bench.snapshots.restore_run("run-1", snapshot)
-    assert set(told(report)) == set(made.unsure)
+    assert (set(told(report)), report.ignored) == (set(made.unsure), made.ignored)
     assert all("nothing shows that they did it; left as it is" in reason for reason in told(report).values())
     assert (root / "calc.py").read_text() == "one\n"
     assert not (root / "d" / "del.txt").exists()
@@ -90,6 +91,19 @@ def test_evidence_about_nothing_in_particular_is_no_evidence(bench: Bench, seen:
     assert bench.run_tests(snapshot, lambda: write(bench.root / "out", "x"), seen=[seen]).unsure == ("out",)
 
 
+def test_file_that_somebody_puts_into_a_folder_of_the_tests_is_told_of_and_can_be_had_again(bench: Bench) -> None:
+    notes = bench.root / "out" / "notes.txt"
+    snapshot = bench.start()
+    bench.edit("calc.py", b"edited\n")
+    both = ["out/log.txt", "out/notes.txt"]
+    bench.run_tests(snapshot, lambda: [write(bench.root / n, "x\n") for n in both], seen=["out", "out/log.txt"])
+    report = bench.snapshots.restore_run("run-1", snapshot)
+    assert bench.snapshots.inferred(snapshot, report.deleted) == ["out/notes.txt"]
+    bench.snapshots.release(snapshot)
+    bench.journal.undo(report.transaction)
+    assert notes.read_text() == "x\n"
+
+
 def test_folder_that_tests_only_asked_for_or_gave_a_mode_does_not_speak_for_the_users_files_in_it(bench: Bench) -> None:
     snapshot = bench.start()
 
@@ -109,27 +123,74 @@ def test_file_written_through_a_link_to_its_folder_is_the_tests_doing(bench: Ben
     assert made.created == ("d/x",)
 
 
-def test_what_changes_in_two_test_runs_is_the_tests_doing_from_its_first_change_on(bench: Bench) -> None:
+def test_what_comes_to_the_same_bytes_in_three_test_runs_is_the_tests_doing_from_its_first_change_on(
+    bench: Bench,
+) -> None:
     root = bench.root
-    before = whole_state(root)
     snapshot = bench.start()
-    first = bench.run_tests(
-        snapshot, lambda: [write(root / n, "1\n") for n in ("notes.txt", "log", "secret.env")], seen=()
-    )
+    before = whole_state(root)
+
+    def tests() -> None:
+        for name in ("notes.txt", "log", "secret.env"):
+            write(root / name, "1\n")
+
+    for _ in range(2):
+        assert list(bench.run_tests(snapshot, tests, seen=())) == []
+        bench.snapshots.restore_run("run-1", snapshot, final=False)
+        assert (root / "log").read_text() == "1\n"
+    third = bench.run_tests(snapshot, tests, seen=())
+    assert (third.created, third.changed) == (("log",), ("notes.txt", "secret.env"))
+    assert bench.snapshots.inferred(snapshot, ["log", "calc.py"]) == ["log"]
     bench.snapshots.restore_run("run-1", snapshot, final=False)
-    assert (list(first), (root / "log").read_text()) == ([], "1\n")
-
-    def again() -> None:
-        write(root / "notes.txt", "1\n")  # the same bytes, at another time
-        write(root / "log", "1\n")
-        (root / "secret.env").unlink()  # which git ignores
-
-    second = bench.run_tests(snapshot, again, seen=())
-    assert (second.created, second.changed, second.deleted) == (("log",), ("notes.txt",), ("secret.env",))
-    report = bench.snapshots.restore_run("run-1", snapshot)
-    assert report.conflicts == ()
-    bench.snapshots.release(snapshot)
     assert differences(before, whole_state(root)) == []
+    write(root / "calc.py", "edited\n")  # from now on they may write something else
+    bench.run_tests(snapshot, lambda: write(root / "notes.txt", "2\n"), seen=())
+    write(root / "calc.py", "one\n")
+    report = bench.snapshots.restore_run("run-1", snapshot)
+    assert (report.restored, report.conflicts) == (("notes.txt",), ())
+    bench.snapshots.release(snapshot)
+
+
+def test_saving_a_file_again_does_not_make_it_the_tests(bench: Bench) -> None:
+    root = bench.root
+    snapshot = bench.start()
+    drafts = ("notes.txt", "idea.py", "secret.env", "own.env")
+
+    def save() -> None:
+        for name in drafts:
+            write(root / name, "draft\n")
+
+    runs = (save, lambda: None, save, lambda: [(root / n).touch() for n in drafts], lambda: None, save)
+    for user in runs:
+        bench.run_tests(snapshot, user, seen=["report.xml"])
+        assert bench.snapshots.restore_run("run-1", snapshot, final=False).conflicts == ()
+    assert bench.snapshots.inferred(snapshot, drafts) == []
+    report = bench.snapshots.restore_run("run-1", snapshot)
+    assert (set(told(report)), report.ignored) == ({"notes.txt", "idea.py"}, ("own.env", "secret.env"))
+    assert {(root / name).read_text() for name in drafts} == {"draft\n"}
+
+
+def test_file_that_tests_write_as_it_is_does_not_become_theirs_when_the_user_edits_it(bench: Bench) -> None:
+    snapshot = bench.start()
+    for _ in range(4):
+        bench.run_tests(snapshot, lambda: write(bench.root / "notes.txt", "n\n"), seen=())
+    bench.run_tests(snapshot, lambda: write(bench.root / "notes.txt", "USER\n"), seen=())
+    assert list(told(bench.snapshots.restore_run("run-1", snapshot))) == ["notes.txt"]
+    assert (bench.root / "notes.txt").read_text() == "USER\n"
+
+
+def test_ignored_file_that_changes_all_the_time_is_left_and_no_conflict(bench: Bench) -> None:
+    snapshot = bench.start()
+    for number in range(5):
+        made = bench.run_tests(
+            snapshot, lambda n=number: [write(bench.root / p, f"{n}\n") for p in ("secret.env", "new.env")], seen=()
+        )
+        assert (made.unsure, set(made.ignored)) == ((), {"secret.env", "new.env"})
+        bench.snapshots.restore_run("run-1", snapshot, final=False)
+    report = bench.snapshots.restore_run("run-1", snapshot)
+    assert (report.conflicts, report.ignored) == ((), ("new.env", "secret.env"))
+    bench.journal.undo(bench.snapshots.release(snapshot))
+    assert (bench.root / "secret.env").read_text() == "K=1\n"
 
 
 def test_file_that_the_user_works_on_in_every_test_run_is_his(bench: Bench) -> None:

@@ -82,11 +82,12 @@ def test_records_outlive_the_process(tmp_path: Path) -> None:
     second.close()
 
 
-_BACK_TO_2 = "DROP TABLE attempts; ALTER TABLE runs DROP COLUMN born; PRAGMA user_version=2;"
+_BACK_TO_3 = "ALTER TABLE seen_changed DROP COLUMN sha; PRAGMA user_version=3;"
+_BACK_TO_2 = f"{_BACK_TO_3} DROP TABLE attempts; ALTER TABLE runs DROP COLUMN born; PRAGMA user_version=2;"
 _BACK_TO_1 = f"{_BACK_TO_2} DROP TABLE plans; ALTER TABLE entries DROP COLUMN before_attributes; PRAGMA user_version=1;"
 
 
-@pytest.mark.parametrize("back", [_BACK_TO_2, _BACK_TO_1])
+@pytest.mark.parametrize("back", [_BACK_TO_3, _BACK_TO_2, _BACK_TO_1])
 def test_database_of_an_earlier_version_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path, back: str) -> None:
     Store(tmp_path / "state").close()
     database = sqlite3.connect(tmp_path / "state/regreen.db")

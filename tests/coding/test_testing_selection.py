@@ -5,7 +5,7 @@ from support.suites import project, run_tests
 
 from regreen.errors import Refused, UsageError
 from regreen.model import SuiteStatus
-from regreen.testing.selection import find_name, select
+from regreen.testing.selection import find_name, resolved, select
 
 FILES = {
     "tests/test_a.py": "import pytest\nclass TestBox:\n    def test_one(self): pass\n"
@@ -117,3 +117,18 @@ def test_bare_name_means_all_parameters_of_one_test_or_one_of_them():
     assert find_name("C::test_y", known) == ("a.py::C::test_y",)
     assert len(find_name("test_y", known)) == 2
     assert find_name("test", known) == ()
+
+
+@pytest.mark.parametrize(
+    "entries, meant",
+    [
+        (["test_red"], ("tests/test_b.py::test_red",)),
+        (["tests/test_a.py", "test_red"], ("tests/test_a.py", "tests/test_b.py::test_red")),
+        (["test_p"], ("tests/test_a.py::TestBox::test_p",)),
+        ([], ()),
+        (["test_red", "test_none"], ()),
+    ],
+)
+def test_bare_names_stand_for_the_ids_that_a_run_of_them_told_of(root, entries, meant):
+    known = ["tests/test_b.py::test_red", "tests/test_a.py::TestBox::test_p[x]", "tests/test_a.py::TestBox::test_p[y]"]
+    assert resolved(entries, root, known) == meant

@@ -123,8 +123,26 @@ def test_log_of_a_fix_shows_each_stage_in_a_plain_line(shell):
     lines = shell.run("fix", "--script", script(shell, WRONG, RIGHT)).err.splitlines()
     said = [line for line in lines if line.startswith("regreen: ")]
     assert said[:2] == ["regreen: baseline: running the tests", "regreen: baseline done: 1 failing"]
-    assert [line.split(": ")[1] for line in said[2:]] == ["attempt 1", "attempt 2"]
-    assert "1 failing test:" in lines
+    assert [line.split(": ")[1] for line in said[2:] if "note" not in line] == ["attempt 1", "attempt 2"]
+    assert said[-1] == "regreen:   note: plus"
+    assert lines.index("1 failing test:") < lines.index(said[2])
+
+
+def test_a_run_that_is_over_at_once_tells_its_failing_tests_and_why_its_edit_did_not_fit(shell):
+    unfit = {"replacements": [{"path": "shop.py", "search": "    return sum(price) - shipping", "replace": "x"}]}
+    done = shell.run("fix", "--script", script(shell, unfit), "--json")
+    edit = done.document["attempts"][0]["edits"][0]
+    assert edit["error"]["closest"]["text"].strip() == "2|     return sum(prices) - shipping"
+    told = shell.run("fix", "--script", script(shell, unfit))
+    assert "1 failing test:\n  test_shop.py::test_total\n      AssertionError: assert 25 == 35" in told.err
+    assert "2|     return sum(prices) - shipping" in told.out and "lines shown" in told.out
+    shown = shell.run("runs", "show", told.out.split()[-1]).out
+    assert "what was handed in:" in shown and "lines shown" not in shown
+
+
+def test_hint_of_plan_mode_names_what_fix_has(shell):
+    assert "--dry-run" not in shell.run("fix", "--mode", "plan").err
+    assert "--dry-run" in shell.run("restore", "job-1", "--mode", "plan").err
 
 
 def test_json_has_nothing_but_its_document(shell):

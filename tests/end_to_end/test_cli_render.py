@@ -1,9 +1,19 @@
 """How results look to a person: pure views of values."""
 
+import io
+import json
+import os
+import time
+
 import pytest
 
+from regreen.cli.fix import Follower, goal_of
+from regreen.cli.fix_lines import attempt_lines, failing_tests
+from regreen.cli.holders import explained, hint_for, waits_for_edits
 from regreen.cli.lines import diff, harmless
-from regreen.cli.render import failing_tests, render
+from regreen.cli.render import render
+from regreen.cli.run_lines import listing, replayed, shown
+from regreen.cli.screen import Screen
 from regreen.model import StopReason
 
 EVIDENCE = {"counts": {"passed": 12, "failed": 0, "errors": 0, "skipped": 1}, "goal_runs": "3/3", "protected_files": 4}
@@ -23,7 +33,7 @@ def text(tool, data) -> str:
 def test_fixed_says_plausible_and_the_counts():
     said = text("fix_tests", {"job_id": "job-1", "state": "done", "attempts": [], "outcome": FIXED})
     assert "2 tests went green\n  t.py::a\n  t.py::b" in said
-    assert "12 passed, 0 failed, 1 skipped" in said and "3/3" in said and "4 test files unchanged" in said
+    assert "12 passed, 0 failed, 1 skipped" in said and "3/3" in said and "4 protected files unchanged" in said
     assert "plausible, not proven" in said
 
 
@@ -64,3 +74,243 @@ def test_diff_is_styled_by_its_markers():
 )
 def test_control_characters_are_written_out(raw, shown):
     assert harmless(raw) == shown
+
+
+# --- what fails at the start ---------------------------------------------------------------------------
+
+
+def failure(name, message, kind="AssertionError"):
+    return {"id": name, "kind": kind, "message": message}
+
+
+def lines(found) -> list[str]:
+    return [line.text for line in found]
+
+
+def test_tests_stand_before_what_they_said():
+    known = [failure("t::d", "'ada'", "KeyError"), failure("t::b", "assert 1 == 2")]
+    said = lines(failing_tests(known, ["t::b", "t::d"]))
+    assert said == [
+        "2 failing tests:", "  t::b", "      AssertionError: assert 1 == 2", "  t::d", "      KeyError: 'ada'",
+    ]  # fmt: skip
+
+
+def test_one_known_cause_is_that_of_all():
+    said = lines(failing_tests([failure("t::b", "no", "ValueError")], ["t::a", "t::b", "t::c"]))
+    assert said == ["3 failing tests:", "  t::a", "  t::b", "  t::c", "      ValueError: no"]
+
+
+def test_tests_of_an_unknown_one_of_several_causes_do_not_seem_to_have_another():
+    known = [failure("t::b", "x", "KeyError"), failure("t::c", "y", "KeyError")]
+    said = lines(failing_tests(known, ["t::a", "t::b", "t::c"]))
+    assert said[-2:] == ["  of the same causes:", "  t::a"]
+
+
+def test_a_first_line_that_announces_the_second_is_shown_with_it():
+    said = lines(failing_tests([failure("t", "Expected values to be strictly equal:\n\n5 !== 11\n")], ["t"]))
+    assert said[-2:] == ["      AssertionError: Expected values to be strictly equal:", "      5 !== 11"]
+
+
+def test_failing_tests_are_counted_whole_where_the_list_is_cut():
+    said = lines(failing_tests([], [f"t::{n}" for n in range(50)], 80))
+    assert said[0] == "80 failing tests:" and said[-1] == "  and 50 more"
+
+
+class Stream(io.StringIO):
+    """A stream that is no terminal and no file."""
+
+
+def followed(*news, goal=()) -> str:
+    err = Stream()
+    follower = Follower(Screen(Stream(), err, {}, as_json=False, ci=False), lambda _: list(goal))
+    for data in news:
+        follower({"job_id": "job-1", **data})
+    return err.getvalue()
+
+
+def test_failing_tests_of_a_run_that_was_over_at_the_first_look_are_told():
+    attempts = [{"number": 1, "state": "passed", "message": "", "kept": True}]
+    said = followed({"state": "done", "attempts": attempts, "outcome": {}}, goal=["t::a", "t::b"])
+    assert "regreen: baseline done: 2 failing\n2 failing tests:\n  t::a\n  t::b\nregreen: attempt 1" in said
+
+
+def test_a_brief_of_a_later_tree_does_not_pass_for_the_baseline():
+    attempts = [{"number": 1, "state": "improved", "message": "", "kept": True}]
+    said = followed({"state": "running", "attempts": attempts, "brief": {"failing": ["t::b"]}}, goal=["t::a", "t::b"])
+    assert "baseline done: 2 failing" in said
+
+
+def test_failing_tests_are_told_once_and_looked_for_quickly_until_then():
+    follower = Follower(Screen(Stream(), Stream(), {}, as_json=False, ci=False))
+    assert follower({"job_id": "job-1", "state": "running"}) < 0.5
+    assert follower({"job_id": "job-1", "state": "running", "brief": {"failing": ["t"]}}) == 1.0
+    brief = {"brief": {"failing": ["t"]}}
+    assert followed(brief, brief).count("1 failing test:") == 1
+
+
+def test_streams_that_end_in_one_place_are_known(tmp_path):
+    with (tmp_path / "both").open("w") as out, (tmp_path / "both").open("a") as err, (tmp_path / "x").open("w") as x:
+        assert Screen(out, err, {}, as_json=False, ci=False).together
+        assert not Screen(out, x, {}, as_json=False, ci=False).together
+    assert not Screen(Stream(), Stream(), {}, as_json=False, ci=False).together
+
+
+def test_goal_is_read_from_the_diary(tmp_path):
+    diary = tmp_path / "events.jsonl"
+    assert goal_of(diary) == []
+    diary.write_text('{"kind":"run_started"}\n{"kind":"baseline_taken","goal":["a","b"]}\n')
+    assert goal_of(diary) == ["a", "b"]
+
+
+# --- attempts and the end -------------------------------------------------------------------------------
+
+ERROR = {"kind": "no_match", "message": "`a.py`: the SEARCH line does not stand there; the closest place is line 2",
+         "hint": "copy SEARCH from the lines shown; send all edits of the response again",
+         "closest": {"start": 2, "end": 2, "text": "2 | x = 1\n"}}  # fmt: skip
+REFUSED = {"number": 1, "state": "refused", "message": f"{ERROR['message']}: {ERROR['hint']}"}
+
+
+def test_a_refused_edit_is_told_with_the_lines_that_its_hint_speaks_of():
+    said = lines(attempt_lines({**REFUSED, "edits": [{"index": 0, "path": "a.py", "error": ERROR}]}))
+    assert said[0] == "attempt 1: refused: 1 edit did not fit, nothing was written"
+    assert "    2 | x = 1" in said and said[-1] == "    hint: copy SEARCH from the lines shown"
+
+
+def test_a_refusal_without_these_lines_does_not_speak_of_them():
+    said = "\n".join(lines(attempt_lines(REFUSED)))
+    assert "closest place is line 2" in said and "lines shown" not in said and "send" not in said
+
+
+def test_a_long_place_is_cut_and_keeps_its_hint():
+    long = {**ERROR, "closest": {"start": 1, "end": 30, "text": "x\n" * 30}}
+    said = lines(attempt_lines({**REFUSED, "edits": [{"index": 0, "path": "a.py", "error": long}]}))
+    assert len(said) < 20 and "hint: " in said[-1]
+
+
+def test_notes_of_attempts_are_told():
+    attempt = {
+        "number": 1,
+        "state": "passed",
+        "message": "passed: all",
+        "note": "1 competing patches pass",
+        "kept": True,
+    }
+    assert lines(attempt_lines(attempt))[1] == "  note: 1 competing patch passes"
+    assert "note: 1 competing patch passes" in text("fix_tests", {"attempts": [attempt], "outcome": FIXED})
+
+
+def test_what_was_told_already_is_not_told_again():
+    data = {"attempts": [{**REFUSED, "still": ["t::a"]}], "outcome": {"reason": "no_progress"}, "told": True}
+    assert "attempt 1" not in text("fix_tests", data) and "still failing: t::a" in text("fix_tests", data)
+
+
+def test_a_selection_that_is_green_is_not_taken_for_all():
+    hint = (
+        "Only the selected tests were run: run all of them too. Review the diff: all tests pass, which makes the fix "
+    )
+    data = {"attempts": [], "outcome": {**FIXED, "hint": f"{hint}plausible, not proven."}}
+    said = text("fix_tests", data)
+    assert "hint: Only the selected tests were run: run all of them too." in said and said.count("plausible") == 1
+
+
+def test_progress_that_was_put_back_names_how_to_go_on():
+    attempt = {"number": 2, "state": "improved", "message": "", "kept": True}
+    data = {"job_id": "job-1", "attempts": [attempt], "outcome": {"reason": "no_progress", "restored": True}}
+    said = text("fix_tests", data)
+    assert "attempt 2 got furthest: `regreen runs resume job-1`" in said and "--keep-partial" in said
+    data["outcome"] = {**data["outcome"], "kept": True, "kept_files": ["a.py"]}
+    assert "got furthest" not in text("fix_tests", data)
+
+
+def test_an_interrupted_run_names_how_to_go_on():
+    hint = "The run was cancelled; everything is as it was. Start it again when you are ready."
+    said = text("fix_tests", {"job_id": "job-1", "attempts": [], "outcome": {"reason": "cancelled", "hint": hint}})
+    assert "hint: `regreen runs resume job-1` takes it up again" in said and "when you are ready" not in said
+
+
+# --- recorded runs --------------------------------------------------------------------------------------
+
+ATTEMPT = {
+    "number": 1,
+    "state": "passed",
+    "message": "passed: all",
+    "note": "plus",
+    "kept": True,
+    "diff": "--- a\n+y\n",
+}
+RUN = {"id": "job-1", "created": 0, "repo": "/r", "request": {}, "attempts": [ATTEMPT], "state": "done",
+       "outcome": {**FIXED, "diff": ATTEMPT["diff"]}, "resumed_by": [], "events": "/e", "logs": ["/l1", "/l2"],
+       "standing": True}  # fmt: skip
+
+
+def test_a_recorded_run_shows_its_one_change_once_with_its_note_and_named_files():
+    said = lines(shown(RUN))
+    assert said.count("+y") == 1 and "  note: plus" in said and "asked: all tests" in said
+    assert "`regreen restore job-1` takes it back" in "\n".join(said)
+    assert {"diary: /e", "output of the last of 2 test runs: /l2"} <= set(said)
+
+
+def test_a_recorded_run_that_was_taken_back_says_so():
+    said = "\n".join(lines(shown({**RUN, "standing": False})))
+    assert "was taken back since" in said and "takes it back" not in said
+
+
+def test_a_recorded_refusal_shows_what_was_handed_in():
+    attempt = {**REFUSED, "diff": "", "handed_in": "a.py\nSEARCH\nx = 2"}
+    said = lines(shown({**RUN, "attempts": [attempt]}))
+    assert "  what was handed in:" in said and "  x = 2" in said
+
+
+def test_a_run_that_waits_for_edits_says_so():
+    run = {**RUN, "state": "waiting_for_edits", "outcome": None, "attempts": []}
+    assert "waits for edits" in lines(shown(run))
+    row = {"id": "job-1", "created": 0, "state": "waiting_for_edits", "tried": 1, "selection": [], "reason": ""}
+    assert lines(listing({"runs": [row]}, everywhere=False))[0].endswith("waits for edits, 1 attempt, all tests")
+
+
+def test_a_kept_replay_says_where_its_tree_is():
+    data = {"run": "job-1", "attempts": [], "differences": [], "notes": [], "replayed": 1, "outcome": {}, "same": True,
+            "kept": "/k"}  # fmt: skip
+    assert lines(replayed(data))[-1] == "kept in /k; the tree is in /k/copy"
+
+
+# --- who holds a work tree ------------------------------------------------------------------------------
+
+
+def diary(folder, kind, ago_s=0.0):
+    (folder / "events.jsonl").write_text(
+        '{"kind":"run_started"}\n' + json.dumps({"kind": kind, "time": time.time() - ago_s})
+    )
+
+
+@pytest.mark.parametrize(
+    "kind, proposer, ago_s, waits",
+    [
+        ("baseline_taken", "caller", 0, True),
+        ("attempt_finished", "caller", 0, True),
+        ("tests_started", "caller", 500, False),
+        ("baseline_taken", "auto", 10, False),
+        ("baseline_taken", "auto", 500, True),
+        ("baseline_taken", "search", 500, False),
+    ],
+)
+def test_a_run_waits_for_edits_when_its_last_step_is_done(tmp_path, kind, proposer, ago_s, waits):
+    diary(tmp_path, kind, ago_s)
+    assert waits_for_edits(tmp_path, proposer) is waits
+
+
+def test_a_run_without_a_diary_waits_for_nothing(tmp_path):
+    assert not waits_for_edits(tmp_path, "caller")
+
+
+def test_a_holder_is_named_by_what_it_is():
+    assert "waits for edits" in hint_for("serve", waits=True) and "job_cancel" in hint_for("serve", waits=False)
+    assert "`regreen fix`" in hint_for("fix", waits=False)
+
+
+def test_who_has_to_wait_is_not_told_to_kill_a_process(tmp_path):
+    environ = {"REGREEN_STATE_DIR": str(tmp_path)}
+    message, hint = f"job-1 (process {os.getpid()}) holds /r", f"wait until it has ended, or end process {os.getpid()}"
+    assert "end process" not in explained(message, hint, environ)
+    assert explained("something else", hint, environ) == hint
+    assert explained(message, "another hint", environ) == "another hint"

@@ -38,8 +38,19 @@ def test_doctor_finds_everything_in_a_good_repository(shell):
     done = shell.run("doctor", "--json")
     checks = {c["name"]: c["level"] for c in done.document["checks"]}
     assert done.code == 0 and done.document["ok"]
-    assert {"state", "git", "tests", "python", "sandbox", "syntax", "runs"} == set(checks)
+    assert {"settings", "state", "git", "tests", "python", "sandbox", "syntax", "runs"} == set(checks)
     assert checks["tests"] == checks["git"] == checks["state"] == "ok"
+
+
+def test_doctor_tells_where_the_settings_file_is_and_whether_it_exists(shell):
+    file = Path(shell.run("config", "show", "--json").document["config_file"])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    assert f"ok    settings: from {file}\n" in shell.run("doctor").out
+    file.unlink()
+    document = shell.run("doctor", "--json").document
+    found = next(c["found"] for c in document["checks"] if c["name"] == "settings")
+    assert document["config_file"] == str(file) and "does not exist" in found
 
 
 def test_doctor_says_what_fails_and_what_to_do(shell, tmp_path):

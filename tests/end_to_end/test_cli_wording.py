@@ -12,6 +12,7 @@ import regreen
 from regreen.cli.render import render
 from regreen.cli.wording import worded
 from regreen.fix.convergence import HINTS
+from regreen.fix.scope import OUT_OF_SCOPE_HINT
 from regreen.tools import TOOLS
 
 ENGINE = Path(regreen.__file__).parent
@@ -62,12 +63,33 @@ def test_no_error_of_the_engine_speaks_of_a_tools_argument():
          "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
          "search repairs small faults in Python."),
         ("only reads; use `dry_run`, or start again", "only reads; use `--dry-run`, or start again"),
+        ("change it by hand, or allow it with `tests`.", "change it by hand, or allow it with `--tests-policy`."),
+        ("start the run with `paths` that name this one", "start the run with `--paths` that name this one"),
+        ("add lines around it; send all edits of the response again", "add lines around it"),
+        ("search: 1 candidates tried, 0 plausible", "search: 1 candidate tried, 0 plausible"),
+        ("11 candidates tried; 21 competing patches pass", "11 candidates tried; 21 competing patches pass"),
         ("start fix_tests again", "start `regreen fix` again"),
         ("tests/dry_run.py and src/read_file/x stay", "tests/dry_run.py and src/read_file/x stay"),
     ],
 )  # fmt: skip
 def test_phrases(text, said):
     assert worded(text) == said
+
+
+def test_only_options_that_the_command_has_are_named():
+    hint = "plan mode only reads; use `dry_run`, or start regreen with `--mode accept-edits`"
+    assert worded(hint, ["--tests"]) == "plan mode only reads; leave it with `--mode accept-edits`"
+    assert "`--dry-run`" in worded(hint, ["--dry-run"])
+
+
+def test_no_hint_names_an_argument_that_the_command_line_calls_otherwise():
+    texts = [*texts_of_errors(), *HINTS.values(), OUT_OF_SCOPE_HINT]
+    single = {n for tool in TOOLS for n in tool.input_schema["properties"] if "_" not in n} - IN_A_SCRIPT
+    left = [(t, w) for t in texts for w in single if f"`{w}`" in worded(t)]
+    assert left == []
+
+
+IN_A_SCRIPT = {"text", "replacements", "note", "format"}  # keys of a line of a script have the same names
 
 
 def test_people_get_the_commands_words_and_programs_the_engines(tmp_path):

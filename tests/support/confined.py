@@ -33,6 +33,7 @@ given = json.loads(sys.argv[1])
 sys.path.insert(0, given["sources"])
 from regreen.errors import RegreenError
 from regreen.sandbox import CHANNEL, Cancel, Command, child_environment, confine, isolation, run
+from regreen.sandbox import nested
 from regreen.settings import Settings
 environ = {"PATH": os.environ["PATH"], "HOME": given["home"]}
 settings = Settings(Path("/nowhere"), Path("/nowhere"), environ, sandbox_level=given["level"], network=given["network"])
@@ -42,6 +43,8 @@ except RegreenError as e:
     print(json.dumps({"refused": e.message}))
     sys.exit()
 root = Path(given["root"])
+nested.tell(root, given["nested"])
+nested.came(root, given["made"])
 env = child_environment(environ, {"TMPDIR": given["tmp"], "LAUNCHER": str(os.getpid())})
 paths = lambda name: [Path(p) for p in given[name]]
 command = Command((given["python"], "-c", given["code"], *given["args"]), root, env, given["timeout_s"],
@@ -151,7 +154,7 @@ def launch(place: Place, level: str, code: str, *args: str, **given: Any) -> sub
     whole = {
         "sources": SOURCES, "level": level, "root": str(place.project), "tmp": str(place.tmp), "home": str(place.home),
         "writable": [str(place.tmp)], "hidden": [], "code": code, "args": args, "timeout_s": 30.0, "network": False,
-        "dump": False, "options": {}, "python": python, **given,
+        "dump": False, "nested": [], "made": [], "options": {}, "python": python, **given,
     }  # fmt: skip
     environ = {"PATH": os.environ["PATH"], "HOME": str(place.home), "SECRET": SECRET}
     return subprocess.Popen([python, "-c", LAUNCHER, json.dumps(whole)], env=environ, stdout=subprocess.PIPE,

@@ -43,12 +43,13 @@ def search(
     cancel: Cancel | None = None,
     on_progress: Callable[[SearchProgress], None] | None = None,
     writable: tuple[Path, ...] = (),
+    flaky: tuple[str, ...] = (),
 ) -> SearchProposer:
     files = listed(root)
     return SearchProposer(
         Workspace(root), FileList(files), INTERPRETER, replace(settings_for(folder), writable=writable),
         paths=tuple(p for p in files if not is_test_file(p)), budget_s=budget_s, wall_s=budget_s * 12,
-        cancel=cancel or Cancel(), on_progress=on_progress,
+        cancel=cancel or Cancel(), on_progress=on_progress, flaky=flaky,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from regreen.wire import Json
 if TYPE_CHECKING:
     from regreen.cli.screen import Progress, Screen
 
-_POLL_S = 1
+_POLL_S = 1.0
 _TICK_S = 0.1
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -70,18 +70,21 @@ def call(engine: Engine, screen: Screen, tool: str, arguments: Mapping[str, obje
 
 
 def complete(engine: Engine, screen: Screen, start: Callable[[], Result],
-             on_news: Callable[[Mapping[str, Json]], None] = lambda _: None) -> dict[str, Json]:  # fmt: skip
-    """Start a job and poll it to its end. An interrupt cancels it; the result then says what was put back."""
+             on_news: Callable[[Mapping[str, Json]], float] = lambda _: _POLL_S) -> dict[str, Json]:  # fmt: skip
+    """Start a job and poll it to its end. An interrupt cancels it; the result then says what was put back.
+
+    `on_news` hears each answer, and says in how many seconds it wants the next one.
+    """
 
     def follow(progress: Progress) -> dict[str, Json]:
         data = start().data
         cancelled = False
         while (job_id := _unfinished(data)) is not None:
-            on_news(data)
+            wait_s = on_news(data)
             if not cancelled and (screen.interrupted.is_set() or data.get("state") == "waiting_for_edits"):
                 engine.call("job_cancel", {"job_id": job_id})
                 cancelled = True
-            data = engine.call("job_status", {"job_id": job_id, "wait_s": _POLL_S}, on_progress=progress.update).data
+            data = engine.call("job_status", {"job_id": job_id, "wait_s": wait_s}, on_progress=progress.update).data
         on_news(data)
         return data
 

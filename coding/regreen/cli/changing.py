@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regreen.cli.calls import call
+from regreen.cli.edit_lines import applied, planned
 from regreen.cli.engine import opened, somebody_answers
 from regreen.cli.exit_codes import INTERRUPTED, OK, REFUSED
+from regreen.cli.ids import full_id
 from regreen.cli.invocation import Answer, Invocation, answer
 from regreen.cli.lines import Line
-from regreen.cli.render import applied, planned
 from regreen.errors import EnvironmentFault, UsageError
 from regreen.wire import to_object
 
@@ -67,7 +68,7 @@ def _edit_asking(invocation: Invocation, arguments: dict[str, object]) -> Answer
 
 def changes(invocation: Invocation) -> Answer:
     """What differs from HEAD, a snapshot or a run's start."""
-    made = _ask(invocation, "show_changes", {"since": invocation.args.since})
+    made = _ask(invocation, "show_changes", {"since": _id(invocation, invocation.args.since)})
     if "error" in made.data and shutil.which("git", path=invocation.environ.get("PATH", "")) is None:
         raise EnvironmentFault("environment", "git was not found on PATH", "install git, or put it on PATH")
     return made
@@ -77,7 +78,18 @@ def restore(invocation: Invocation) -> Answer:
     """Put back what a transaction or a run changed; without one, list what there is."""
     if not invocation.args.to:
         return _list(invocation)
-    return _ask(invocation, "restore", {"to": invocation.args.to, **invocation.given("dry_run")})
+    to = _id(invocation, invocation.args.to, bare=True)
+    return _ask(invocation, "restore", {"to": to, **invocation.given("dry_run")})
+
+
+def _id(invocation: Invocation, typed: str, *, bare: bool = False) -> str:
+    from regreen.store import Store, repo_key
+
+    store = Store(invocation.settings().state_dir)
+    try:
+        return full_id(store, repo_key(invocation.repo()), typed, bare=bare)
+    finally:
+        store.close()
 
 
 def undo(invocation: Invocation) -> Answer:

@@ -39,7 +39,8 @@ def doctor(invocation: Invocation) -> Answer:
     settings = invocation.settings(*([repo] if repo is not None else []))
     checks = tuple(check for look in _LOOKS for check in _looked(look, settings, repo))
     code = ENVIRONMENT if any(c.level == "fail" for c in checks) else OK
-    return Answer(to_object({"ok": code == OK, "repo": repo, "checks": checks}), tuple(_lines(checks)), code)
+    data = {"ok": code == OK, "repo": repo, "config_file": _config_file(), "checks": checks}
+    return Answer(to_object(data), tuple(_lines(checks)), code)
 
 
 def config(invocation: Invocation) -> Answer:
@@ -83,6 +84,11 @@ def _looked(look: Look, settings: Settings, repo: Path | None) -> tuple[Check, .
         return tuple(look(settings, repo))
     except RegreenError as e:
         return (Check(look.__name__.strip("_"), "fail", e.message, e.hint),)
+
+
+def _config(_settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    file = _config_file()
+    yield Check("settings", "ok", f"from {file}" if file.exists() else f"{file} does not exist: the defaults hold")
 
 
 def _state(settings: Settings, _repo: Path | None) -> Iterator[Check]:
@@ -198,7 +204,7 @@ def _runs(settings: Settings, repo: Path | None) -> Iterator[Check]:
         yield Check("runs", "ok", "none unfinished")
 
 
-_LOOKS: tuple[Look, ...] = (_state, _git, _tests, _sandbox, _syntax, _runs)
+_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _runs)
 
 
 def _lines(checks: tuple[Check, ...]) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -40,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(typed: Sequence[str], screen: Screen) -> int:
+    args = None
     try:
         args = parser.parse(typed)
         module, _, name = cast("str", args.handler).partition(":")
@@ -49,7 +51,7 @@ def _run(typed: Sequence[str], screen: Screen) -> int:
         sys.stdout.flush()
         return e.code if isinstance(e.code, int) else 0
     except RegreenError as e:
-        return _failed(screen, e.kind, e.message, e.hint, exit_codes.of_error(e.kind))
+        return _failed(screen, e.kind, e.message, e.hint, exit_codes.of_error(e.kind), args)
     except BrokenPipeError:
         raise
     except Exception as e:
@@ -64,7 +66,7 @@ def _run(typed: Sequence[str], screen: Screen) -> int:
         screen.document(answer.data)
     elif (error := answer.data.get("error")) is not None:
         fields = cast("dict[str, str]", error)
-        _tell_error(screen, fields.get("message", ""), fields.get("hint", ""))
+        _tell_error(screen, fields.get("message", ""), fields.get("hint", ""), fields.get("kind", ""), args)
     else:
         screen.show(answer.lines)
     return answer.code
@@ -77,14 +79,20 @@ def _cwd() -> Path:
         raise UsageError("not_found", "the working directory no longer exists", "go to one that does") from None
 
 
-def _failed(screen: Screen, kind: str, message: str, hint: str, code: int) -> int:
+def _failed(screen: Screen, kind: str, message: str, hint: str, code: int, args: Namespace | None = None) -> int:
     if screen.as_json:
         screen.document({"error": {"kind": kind, "message": message, "hint": hint}})
     else:
-        _tell_error(screen, message, hint)
+        _tell_error(screen, message, hint, kind, args)
     return code
 
 
-def _tell_error(screen: Screen, message: str, hint: str) -> None:
-    hint = worded(hint)
+def _tell_error(screen: Screen, message: str, hint: str, kind: str = "", args: Namespace | None = None) -> None:
+    """The error in the words of the command line, and of the command that was typed."""
+    if kind == "busy":
+        from regreen.cli.holders import explained
+
+        hint = explained(message, hint, default_environ())
+    options = None if args is None else [f"--{name.replace('_', '-')}" for name in vars(args)]
+    hint = worded(hint, options)
     screen.tell([Line(f"regreen: {worded(message)}", "bad"), *([Line(f"hint: {hint}")] if hint else [])])

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from regreen.cli.calls import complete
 from regreen.cli.engine import opened
-from regreen.cli.invocation import Answer, Invocation, answer
+from regreen.cli.exit_codes import of_result
+from regreen.cli.fix_lines import attempt_lines, failing_tests
+from regreen.cli.invocation import Answer, Invocation
 from regreen.cli.lines import Line
-from regreen.cli.render import attempt_verdict, failing_tests
+from regreen.cli.render import render
+from regreen.cli.wording import worded
 from regreen.errors import UsageError
-from regreen.wire import Json
+from regreen.wire import Json, to_object
 
 if TYPE_CHECKING:
     from regreen.cli.screen import Screen
-    from regreen.session import Engine, FixOptions, ToolResult
+    from regreen.redact import Redactor
+    from regreen.session import Engine, FixOptions
+    from regreen.session.fixing import FixJob
 
 _SEARCH_EVERY_S = 15.0
+_POLL_S = 1.0
+_BASELINE_POLL_S = 0.1  # until the failing tests are told: a fast run may be over within a second
 
 
 def fix(invocation: Invocation) -> Answer:
@@ -30,13 +39,46 @@ def fix(invocation: Invocation) -> Answer:
     invocation.tell_repo(repo)
     options = _options(invocation, repo)
     with opened(invocation, repo) as engine:
-        data = complete(engine, invocation.screen, lambda: _start(engine, repo, options), Follower(invocation.screen))
-    return answer("fix_tests", data)
+        return followed(invocation, engine, lambda: engine.fix(engine.session(str(repo)), options))
 
 
-def _start(engine: Engine, repo: Path, options: FixOptions) -> ToolResult:
-    job = engine.fix(engine.session(str(repo)), options).job
-    return engine.call("job_status", {"job_id": job.id, "wait_s": 0})
+def followed(invocation: Invocation, engine: Engine, start: Callable[[], FixJob]) -> Answer:
+    """Start a run and follow it to its end. On a screen that shows the attempts as they come, the end leaves them
+    out."""
+    from regreen.redact import Redactor
+
+    screen, redact = invocation.screen, Redactor.from_environ(invocation.settings().may_be_told)
+    follower = Follower(screen, lambda job_id: goal_of(engine.store.run_folder(job_id) / "events.jsonl"))
+    data = complete(
+        engine,
+        screen,
+        lambda: engine.call("job_status", {"job_id": start().job.id, "wait_s": 0}),
+        lambda news: follower(_with_brief(engine, redact, _with_edits(engine, redact, news))),
+    )
+    data = _with_edits(engine, redact, data)
+    told = screen.logs and screen.together
+    return Answer(data, tuple(render("fix_tests", {**data, "told": told})), of_result("fix_tests", data))
+
+
+def goal_of(diary: Path) -> list[str]:
+    """The tests that failed for certain before a run's first attempt, by its diary."""
+    with suppress(OSError, ValueError), diary.open(encoding="utf-8") as file:
+        for line in file:
+            if '"baseline_taken"' in line:
+                return [str(name) for name in json.loads(line).get("goal", [])]
+    return []
+
+
+def _with_edits(engine: Engine, redact: Redactor, data: Mapping[str, Json]) -> dict[str, Json]:
+    """The job's data, and in refused attempts why which edit did not fit."""
+    job = engine.fix_job(str(data.get("job_id", "")))
+    attempts = job.run.attempts if job is not None else ()
+    bad = {a.number: [e for e in a.edits if e.error is not None] for a in attempts}
+    shown: list[Any] = []
+    for attempt in cast("list[dict[str, Any]]", data.get("attempts") or []):
+        edits = [to_object(e) for e in bad.get(attempt["number"], ())]
+        shown.append(attempt | {"edits": redact.deep(cast("Json", edits))} if edits else attempt)
+    return {**data, "attempts": shown} if shown else dict(data)
 
 
 def _no_test(invocation: Invocation) -> None:
@@ -82,42 +124,63 @@ def script_of(invocation: Invocation) -> Path | None:
     return (invocation.cwd / cast("str", script)).resolve() if script else None
 
 
-class Follower:
-    """Tells a person how the run goes: the failing tests once they are known; for a log, also each stage's end."""
+def _with_brief(engine: Engine, redact: Redactor, data: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The job's data, for the follower also at the end with what was known at the start: it may not have seen it."""
+    job = engine.fix_job(str(data.get("job_id", "")))
+    brief = job.run.brief_so_far if job is not None and "brief" not in data else None
+    return data if brief is None else {**data, "brief": redact.deep(cast("Json", to_object(brief)))}
 
-    def __init__(self, screen: Screen) -> None:
+
+class Follower:
+    """Tells a person how the run goes: the failing tests once they are known; for a log, also each stage's end.
+
+    Called with each answer of the run, the last one included; says in how many seconds it wants the next. `goal` tells
+    the failing tests of a run that went on before they were seen.
+    """
+
+    def __init__(self, screen: Screen, goal: Callable[[str], list[str]] = lambda _: []) -> None:
         self._screen = screen
-        self._silent = screen.as_json
+        self._goal = goal
         self._begun = False
         self._failing_told = False
         self._attempts_told = 0
         self._searched_at = -math.inf
 
-    def __call__(self, data: Mapping[str, Json]) -> None:
-        if not self._silent:
-            if self._screen.logs and not self._begun and not self._screen.ci:
-                self._say("baseline: running the tests")
-            self._begun = True
-            self._baseline(cast("Mapping[str, Any]", data.get("brief") or {}))
-            if self._screen.logs:
-                self._log(data)
+    def __call__(self, data: Mapping[str, Json]) -> float:
+        if self._screen.as_json or "error" in data:
+            return _POLL_S
+        if self._screen.logs and not self._begun and not self._screen.ci:
+            self._say("baseline: running the tests")
+        self._begun = True
+        if not self._failing_told:
+            self._baseline(cast("Mapping[str, Any]", data))
+        if self._screen.logs:
+            self._log(data)
+        return _POLL_S if self._failing_told else _BASELINE_POLL_S
 
-    def _baseline(self, brief: Mapping[str, Any]) -> None:
-        if brief.get("failing") and not self._failing_told:
-            self._failing_told = True
-            if self._screen.logs:
-                self._say(f"baseline done: {len(brief['failing'])} failing")
-            self._screen.tell(failing_tests(brief.get("failures", []), brief["failing"]))
+    def _baseline(self, data: Mapping[str, Any]) -> None:
+        """The failing tests: from the brief, unless that is of a later tree by now."""
+        brief: Mapping[str, Any] = {} if any(a.get("kept") for a in data.get("attempts", ())) else data.get("brief", {})
+        went_on = data.get("attempts") or data.get("outcome")
+        failing = brief.get("failing") or (self._goal(str(data["job_id"])) if went_on else [])
+        if not failing:
+            return
+        self._failing_told = True
+        total = brief.get("failing_total") or len(failing)
+        if self._screen.logs:
+            self._say(f"baseline done: {total} failing")
+        self._screen.tell(failing_tests(brief.get("failures", []), failing, total))
 
     def _log(self, data: Mapping[str, Json]) -> None:
         for attempt in cast("list[Mapping[str, Any]]", data.get("attempts") or []):
             if attempt["number"] > self._attempts_told:
                 self._attempts_told = attempt["number"]
-                self._say(attempt_verdict(attempt))
+                for line in attempt_lines(attempt):
+                    self._say(line.text)
         progress, now = str(data.get("progress", "")), time.monotonic()
         if progress.startswith("search") and now - self._searched_at >= _SEARCH_EVERY_S and not self._screen.ci:
             self._searched_at = now
-            self._say(progress)
+            self._say(worded(progress))
 
     def _say(self, text: str) -> None:
         self._screen.tell([Line(f"regreen: {text}")])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Style: TypeAlias = Literal["", "good", "bad", "warn", "dim", "strong", "added", "removed", "hunk"]
 
+_SHOWN_NAMES = 30
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -29,6 +30,28 @@ def split(text: str, style: Style = "", indent: str = "") -> Iterator[Line]:
     """The lines of a text, each indented."""
     for line in text.replace("\r\n", "\n").split("\n") if text else ():
         yield Line(indent + line, style)
+
+
+def head(text: str) -> str:
+    """The first line of a text."""
+    return text.strip().split("\n", 1)[0]
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where it is one."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def names(found: Sequence[str]) -> str:
+    """A list in one line, cut where it is long."""
+    more = f" and {len(found) - _SHOWN_NAMES} more" if len(found) > _SHOWN_NAMES else ""
+    return ", ".join(found[:_SHOWN_NAMES]) + more
+
+
+def more(total: int, shown: int) -> Iterator[Line]:
+    """How many of a list are not shown, if any."""
+    if total > shown:
+        yield Line(f"  and {total - shown} more", "dim")
 
 
 def conflict_line(path: str, reason: str) -> Line:

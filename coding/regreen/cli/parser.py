@@ -12,6 +12,12 @@ from typing import Any, NoReturn
 
 from regreen.errors import UsageError
 from regreen.settings import EDIT_FORMATS, MODES, SANDBOX_WISHES
+from regreen.wire import shortened
+
+_MOST = 1_000_000_000
+_MOST_S = 1_000_000  # the system waits no longer than some days at once
+_SHOWN = 80
+_MOST_SAID = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +53,26 @@ def _line_range(text: str) -> tuple[int, int]:
         first = int(start or 1)
         return first, int(end or 0) if colon else first
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIRST:LAST, such as 10:40") from None
+        raise argparse.ArgumentTypeError(f"{shortened(text, _SHOWN)!r} is not FIRST:LAST, such as 10:40") from None
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers, such as 1,3") from None
+        raise argparse.ArgumentTypeError(f"{shortened(text, _SHOWN)!r} is not a list of numbers, such as 1,3") from None
 
 
-def _positive(kind: type[int] | type[float]) -> Any:
+def _positive(kind: type[int] | type[float], most: int = _MOST) -> Any:
+    wanted = f"a {'whole ' if kind is int else ''}number above 0, at most {most}"
+
     def convert(text: str) -> int | float:
         try:
             value = kind(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-        if not 0 < value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+            raise argparse.ArgumentTypeError(f"{shortened(text, _SHOWN)!r} is not {wanted}") from None
+        if not 0 < value <= most:
+            raise argparse.ArgumentTypeError(f"{shortened(text, _SHOWN)!r} is not {wanted}")
         return value
 
     return convert
@@ -77,7 +85,7 @@ _TOKENS = _option("--max-tokens", type=_positive(int), metavar="N", help="size o
 _CURSOR = _option("--cursor", default="", help="go on where a truncated answer ended")
 
 _MAX_ATTEMPTS = _option("--max-attempts", type=_positive(int), metavar="N", help="end after N test runs (default: 6)")
-_BUDGET_S = _option("--budget-s", type=_positive(float), metavar="S", help="seconds of work (default: 300)")
+_BUDGET_S = _option("--budget-s", type=_positive(float, _MOST_S), metavar="S", help="seconds of work (default: 300)")
 _SCRIPT = _option("--script", metavar="FILE.jsonl", help="one proposal a line, for the scripted proposer")
 _RUN = _option("run", metavar="RUN", help="its id, or the beginning of it")
 
@@ -110,7 +118,8 @@ COMMANDS: tuple[Command, ...] = (
              _option("--tests-policy", choices=("readonly", "additions_only", "editable"), default="readonly",
                      help="what may be done to test files (default: readonly)"),
              _MAX_ATTEMPTS, _BUDGET_S,
-             _option("--budget-cpu-s", type=_positive(float), metavar="S", help="processor seconds of the tests"),
+             _option("--budget-cpu-s", type=_positive(float, _MOST_S), metavar="S",
+                     help="processor seconds of the tests"),
              _option("--budget-tokens", type=_positive(int), metavar="N", help="tokens that proposals may cost"),
              _option("--budget-usd", type=_positive(float), metavar="X", help="dollars that proposals may cost"),
              _option("--keep-partial", action="store_true", help="keep the best attempt although it is not green"),
@@ -119,7 +128,7 @@ COMMANDS: tuple[Command, ...] = (
             (_option("selection", nargs="*", metavar="SEL", help="files, folders or test ids (default: all)"),
              _option("--last-failed", action="store_true", help="only what failed when it was last run"),
              _option("--runner", default="", metavar="NAME", help="pytest, vitest, cargo, ... (default: found)"),
-             _option("--timeout-s", type=_positive(float), metavar="S", help="end the run after S seconds"),
+             _option("--timeout-s", type=_positive(float, _MOST_S), metavar="S", help="end the run after S seconds"),
              _option("--argv", nargs=argparse.REMAINDER, metavar="WORD",
                      help="the rest of the line is a whole test command, such as: pytest -x -k cart"),
              _CI, _PYTHON)),
@@ -199,7 +208,7 @@ class _Parser(argparse.ArgumentParser):
         return known, rest
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError("invalid_arguments", message, f"see `{self.prog} --help`")
+        raise UsageError("invalid_arguments", shortened(message, _MOST_SAID), f"see `{self.prog} --help`")
 
 
 class _Version(argparse.Action):

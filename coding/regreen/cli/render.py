@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from regreen.cli.lines import Line, conflict_line, diff, split
+from regreen.cli.edit_lines import edited
+from regreen.cli.fix_lines import ended
+from regreen.cli.lines import Line, conflict_line, count, diff, head, more, names, split
 from regreen.cli.wording import worded
 from regreen.wire import Json
 
 _SHOWN_FAILURES = 20
-_SHOWN_NAMES = 30
 _SHOWN_SAME = 5
-_SHOWN_CONFLICTS = 20
 Data = Mapping[str, Any]
 
 
@@ -21,19 +21,6 @@ def render(tool: str, data: Mapping[str, Json]) -> Iterator[Line]:
     view = _VIEWS.get(tool)
     if view is not None and "error" not in data:
         yield from view(cast("Data", data))
-
-
-def failing_tests(failures: Iterable[Data], ids: Iterable[str]) -> Iterator[Line]:
-    """The failing tests before a fix: one line each, with what they said."""
-    by_id = {f["id"]: f for f in failures}
-    names = list(ids)
-    yield Line(f"{_count(len(names), 'failing test')}:", "strong")
-    for name in names[:_SHOWN_NAMES]:
-        failure = by_id.get(name)
-        yield Line(f"  {name}", "bad")
-        if failure is not None:
-            yield from split(_head(failure["message"]), indent="      ")
-    yield from _more(len(names), _SHOWN_NAMES)
 
 
 def _test(data: Data) -> Iterator[Line]:
@@ -61,16 +48,16 @@ def _groups(failures: Iterable[Data], groups: Iterable[Data]) -> Iterator[Line]:
         yield from _failure(by_id[cause["ids"][0]])
         others = cause["ids"][1:]
         if others:
-            more = len(others) - _SHOWN_SAME + cause.get("more", 0)
-            left = f" and {more} more" if more > 0 else ""
+            hidden = len(others) - _SHOWN_SAME + cause.get("more", 0)
+            left = f" and {hidden} more" if hidden > 0 else ""
             yield Line(f"    same cause: {', '.join(others[:_SHOWN_SAME])}{left}", "dim")
             yield Line("")
-    yield from _more(len(causes), _SHOWN_FAILURES)
+    yield from more(len(causes), _SHOWN_FAILURES)
 
 
 def _failure(failure: Data) -> Iterator[Line]:
     place = f"{failure['file']}:{max(1, failure['line'])}:1: " if failure["file"] else ""
-    yield Line(f"{place}error: {failure['kind']}: {_head(failure['message'])} [{failure['id']}]", "bad")
+    yield Line(f"{place}error: {failure['kind']}: {head(failure['message'])} [{failure['id']}]", "bad")
     yield from split(failure.get("excerpt", "").rstrip("\n"), "dim", "    ")
     yield from split(failure.get("note", ""), "warn", "    ")
     yield Line("")
@@ -81,7 +68,7 @@ def _since(changed: Data) -> Iterator[Line]:
     for kind, said in _SINCE.items():
         ids = changed.get(kind, [])
         if ids:
-            yield Line(f"{said}: {_names(ids)}", "good" if kind == "fixed" else "warn")
+            yield Line(f"{said}: {names(ids)}", "good" if kind == "fixed" else "warn")
 
 
 _SINCE = {"new": "failing since the last run", "fixed": "fixed since the last run", "vanished": "no longer there"}
@@ -93,154 +80,6 @@ def _how(data: Data) -> Iterator[Line]:
     ]
     if parts:
         yield Line("; ".join(parts), "dim")
-
-
-_ENDS = {
-    "already_green": "nothing to do: no test fails",
-    "no_progress": "not fixed: the attempts stopped getting better",
-    "repeated_fix": "not fixed: the same change was proposed again",
-    "oscillation": "not fixed: the attempts went back and forth",
-    "regression": "not fixed: what repaired one test broke others",
-    "attempt_limit": "not fixed: all attempts are used up",
-    "budget": "not fixed: the time budget is spent",
-    "flaky": "not fixed: a test fails only sometimes",
-    "environment": "the tests cannot be run here",
-    "tampered": "refused: a proposal changed what the tests rest on",
-    "needs_test_change": "not fixed: the tests themselves would have to change",
-    "proposer_failed": "not fixed: no further idea",
-    "cancelled": "interrupted",
-    "refused": "refused",
-}
-
-
-def _fix(data: Data) -> Iterator[Line]:
-    outcome = data.get("outcome", {})
-    evidence = outcome.get("evidence", {})
-    yield from diff(outcome.get("diff", ""))
-    if outcome.get("diff"):
-        yield Line("")
-    if outcome.get("fixed"):
-        yield from _verdict(outcome, evidence)
-    else:
-        reason = outcome.get("reason", "")
-        yield Line(_ENDS.get(reason, f"not fixed: {reason}"), "good" if reason == "already_green" else "bad")
-        yield from _attempts(data.get("attempts", []))
-        yield from _kept(outcome)
-    conflicts = outcome.get("conflicts", [])
-    for conflict in conflicts[:_SHOWN_CONFLICTS]:
-        yield conflict_line(conflict["path"], conflict["reason"])
-    yield from _more(len(conflicts), _SHOWN_CONFLICTS)
-    for title in ("side_effects", "flaky", "pre_existing"):
-        if names := evidence.get(title):
-            yield Line(f"{_TITLES[title]}: {_names(names)}", "dim")
-    for gate in evidence.get("gates", []):
-        said = "no new findings" if gate["ok"] else gate.get("message") or _names(gate.get("new", []))
-        yield Line(f"gate {gate['name']}: {worded(said)}", "dim" if gate["ok"] else "warn")
-    for title in ("warnings", "remarks"):
-        yield from (Line(f"{title.removesuffix('s')}: {worded(text)}", "warn") for text in evidence.get(title, []))
-    hint = worded(outcome.get("hint", ""))
-    if hint and not outcome.get("fixed"):
-        yield Line(f"hint: {hint}")
-    if data.get("job_id"):
-        yield Line(f"run {data['job_id']}", "dim")
-
-
-_TITLES = {
-    "side_effects": "written by the tests and put back",
-    "flaky": "fail only sometimes, left out",
-    "pre_existing": "failed before, outside this run's goal",
-}
-
-
-def _verdict(outcome: Data, evidence: Data) -> Iterator[Line]:
-    counts = evidence.get("counts", {})
-    fixed = outcome.get("fixed_tests", [])
-    yield Line(f"fixed: {_count(len(fixed), 'test')} went green", "good")
-    yield from (Line(f"  {name}") for name in fixed[:_SHOWN_NAMES])
-    yield from _more(len(fixed), _SHOWN_NAMES)
-    runs = f", goal tests green in {evidence['goal_runs']} runs" if evidence.get("goal_runs") else ""
-    yield Line(f"verified by a cold run: {counts.get('passed', 0)} passed, "
-               f"{counts.get('failed', 0) + counts.get('errors', 0)} failed, {counts.get('skipped', 0)} skipped{runs}; "
-               f"{_count(evidence.get('protected_files', 0), 'test file')} unchanged")  # fmt: skip
-    yield Line("plausible, not proven: the change satisfies the tests there are. Read the diff; "
-               "`regreen undo` takes it back.", "warn")  # fmt: skip
-
-
-def attempt_verdict(attempt: Data) -> str:
-    """One attempt in one line; the engine's message may begin with the state already."""
-    if attempt.get("refusal") == "needs_test_change":
-        return f"attempt {attempt['number']}: the tests would have to change: {_head(attempt['message'])}"
-    state, words = attempt["state"], _head(attempt.get("message") or attempt.get("note") or "")
-    said = words if words.startswith(f"{state}:") else f"{state}: {words}" if words else state
-    return f"attempt {attempt['number']}: {worded(said)}"
-
-
-def _attempts(attempts: Iterable[Data]) -> Iterator[Line]:
-    shown = list(attempts)
-    for attempt in shown:
-        yield Line(f"  {attempt_verdict(attempt)}")
-    if shown and (still := shown[-1].get("still")):
-        yield Line(f"  still failing: {_names(still)}")
-
-
-def _kept(outcome: Data) -> Iterator[Line]:
-    if outcome.get("kept"):
-        yield Line(f"kept, although not green: {_names(outcome.get('kept_files', []))}", "warn")
-    elif outcome.get("restored"):
-        yield Line("everything is as it was before")
-
-
-def planned(data: Data) -> Iterator[Line]:
-    """What edits would change."""
-    files = data.get("files", [])
-    number = 0
-    several = sum(file.get("hunks", 0) for file in files) > 1 and not data.get("transaction")
-    for file in files:
-        source = f"{file['from']} to " if file.get("from") else ""
-        whole = file["action"] != "modify"  # then all of the file is one part to choose
-        number += whole
-        label = f" [hunk {number}]" if whole and several else ""
-        yield Line(f"{file['action']} {source}{file['path']} (+{file['added']} -{file['removed']}){label}", "strong")
-        for line in diff(file.get("diff", "")):
-            starts = line.style == "hunk" and not whole
-            number += starts
-            yield Line(f"{line.text} [hunk {number}]", "hunk") if several and starts else line
-
-
-def _edit(data: Data) -> Iterator[Line]:
-    yield from planned(data)
-    for edit in data.get("edits", []):
-        if error := edit.get("error"):
-            yield from _edit_error(edit, error)
-    yield from applied(data)
-
-
-def applied(data: Data) -> Iterator[Line]:
-    """What came of edits, without showing them."""
-    for warning in data.get("warnings", []):
-        yield Line(f"warning: {worded(warning)}", "warn")
-    if data.get("transaction"):
-        yield Line(f"applied as {data['transaction']}; `regreen undo` takes it back", "good")
-    elif data.get("ok"):
-        yield Line(f"would apply; nothing was written. `regreen edit --commit {data['plan']}` applies it", "good")
-    else:
-        yield Line("nothing was written", "bad")
-
-
-def _edit_error(edit: Data, error: Data) -> Iterator[Line]:
-    where = f" of {edit['path']}" if edit.get("path") else ""
-    yield Line(f"edit {edit['index'] + 1}{where}: {error['kind']}: {worded(error['message'])}", "bad")
-    if error.get("candidates"):
-        yield Line(f"  at lines {', '.join(map(str, error['candidates']))}")
-    if closest := error.get("closest"):
-        several = closest["end"] > closest["start"]
-        where = f"lines {closest['start']}-{closest['end']}" if several else f"line {closest['start']}"
-        yield Line(f"  the closest place is {where}:")
-        yield from split(closest["text"].rstrip("\n"), "dim", "  ")
-    if first := error.get("first_difference"):
-        yield Line(f"  line {first['line']} is {first['found']}, the edit has {first['expected']}")
-    if error.get("hint"):
-        yield Line(f"  hint: {worded(error['hint'])}")
 
 
 def _restore(data: Data) -> Iterator[Line]:
@@ -262,13 +101,18 @@ def _restore(data: Data) -> Iterator[Line]:
 def _changes(data: Data) -> Iterator[Line]:
     if not data.get("files"):
         yield Line(f"nothing differs from {data.get('since', '')}")
-    yield from diff(data.get("diff", ""))
+    from regreen.tools.text import shown_diff  # not at the top: most commands show no diff
+
+    text, left = shown_diff(data.get("diff", ""))
+    yield from diff(text)
+    if left:
+        yield Line(f"... {left}; --json has all", "dim")
     yield from _truncated(data)
 
 
 def _skeleton(data: Data) -> Iterator[Line]:
     yield from split(data.get("tree", "").rstrip("\n"))
-    yield Line(f"{_count(data.get('files', 0), 'file')}, {_count(data.get('dirs', 0), 'folder')}", "dim")
+    yield Line(f"{count(data.get('files', 0), 'file')}, {count(data.get('dirs', 0), 'folder')}", "dim")
     yield from _truncated(data)
 
 
@@ -279,7 +123,7 @@ def _signatures(data: Data) -> Iterator[Line]:
             depth = symbol.get("qualified_name", "").count(".")
             yield Line(f"{symbol['line']:>5}  {'    ' * depth}{symbol['signature']}")
             if symbol.get("doc"):
-                yield Line(f"{'':5}  {'    ' * (depth + 1)}{_head(symbol['doc'])}", "dim")
+                yield Line(f"{'':5}  {'    ' * (depth + 1)}{head(symbol['doc'])}", "dim")
         yield from (Line(f"  {error}", "warn") for error in file.get("errors", []))
     for skipped in data.get("skipped", []):
         yield Line(f"skipped {skipped['path']}: {skipped['reason']}", "warn")
@@ -297,28 +141,10 @@ def _truncated(data: Data) -> Iterator[Line]:
         yield Line("truncated", "warn")
 
 
-def _more(total: int, shown: int) -> Iterator[Line]:
-    if total > shown:
-        yield Line(f"  and {total - shown} more", "dim")
-
-
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more
-
-
-def _head(text: str) -> str:
-    return text.strip().split("\n", 1)[0]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 _VIEWS: dict[str, Callable[[Data], Iterator[Line]]] = {
-    "fix_tests": _fix,
+    "fix_tests": ended,
     "run_tests": _test,
-    "apply_edits": _edit,
+    "apply_edits": edited,
     "restore": _restore,
     "show_changes": _changes,
     "repo_skeleton": _skeleton,

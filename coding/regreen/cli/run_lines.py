@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from regreen.cli.fix_lines import attempt_lines, attempt_verdict, ended
 from regreen.cli.lines import Line, Style, diff, split
-from regreen.cli.render import attempt_verdict, render
 from regreen.cli.wording import worded
 from regreen.wire import Json
 
 _SHOWN_SELECTION = 3
 _SHOWN_IDS = 10
 _SHOWN_DIFF_LINES = 60
-_SHOWN_LOGS = 5
 _LIMITS = {
     "max_attempts": "attempts", "budget_s": "s", "budget_cpu_s": "s of processor time", "budget_tokens": "tokens",
     "budget_usd": "USD",
 }  # fmt: skip
+_STATES = {"waiting_for_edits": "waits for edits", "running": "running", "interrupted": "interrupted"}
 _GOOD = ("fixed", "already_green")
 
 Data = Mapping[str, Any]
@@ -45,22 +45,30 @@ def shown(data: Mapping[str, Json]) -> Iterator[Line]:
         yield from _attempt(attempt)
     yield Line("")
     if run.get("outcome"):
-        ended: dict[str, Json] = {"outcome": run["outcome"], "attempts": []}
-        yield from render("fix_tests", ended)
+        yield from ended(_end_of(run))
     elif run["state"] == "interrupted":
         yield Line(
             "interrupted: its process died; what it changed is put back when the repository is used next", "warn"
         )
-    elif run["state"] == "running":
-        yield Line("running")
+    elif run["state"] in _STATES:
+        yield Line(_STATES[run["state"]])
     if error := run.get("error"):
         yield Line(f"error: {worded(error['message'])}", "bad")
     for name in run["resumed_by"]:
         yield Line(f"resumed by {name}", "dim")
     if run["events"]:
-        yield Line(f"events {run['events']}", "dim")
-    for log in run["logs"][-_SHOWN_LOGS:]:
-        yield Line(f"log {log}", "dim")
+        yield Line(f"diary: {run['events']}", "dim")
+    if logs := run["logs"]:
+        which = f"the last of {len(logs)} test runs" if len(logs) > 1 else "its test run"
+        yield Line(f"output of {which}: {logs[-1]}", "dim")
+
+
+def _end_of(run: Data) -> Data:
+    """The end of a run, without the diff that its one kept attempt has shown."""
+    kept = [a.get("diff", "") for a in run["attempts"] if a.get("kept")]
+    outcome = {**run["outcome"], "diff": ""} if kept == [run["outcome"].get("diff")] else run["outcome"]
+    return {"outcome": outcome, "attempts": run["attempts"], "told": True, "standing": run.get("standing"),
+            "job_id": run["id"]}  # fmt: skip
 
 
 def replayed(data: Mapping[str, Json]) -> Iterator[Line]:
@@ -77,25 +85,29 @@ def replayed(data: Mapping[str, Json]) -> Iterator[Line]:
     verdict = "came out as recorded" if again["same"] else "did not come out as recorded"
     yield Line(f"{again['run']} replayed, {attempts}, {end}: {verdict}", "good" if again["same"] else "bad")
     if again["kept"]:
-        yield Line(f"the copy is in {again['kept']}", "dim")
+        yield Line(f"kept in {again['kept']}; the tree is in {again['kept']}/copy", "dim")
 
 
 def _attempt(attempt: Data) -> Iterator[Line]:
     yield Line("")
     kept = " (kept)" if attempt.get("kept") else ""
-    yield Line(f"{attempt_verdict(attempt)}{kept}", "good" if attempt.get("kept") else "")
+    verdict, *rest = attempt_lines(attempt)
+    yield Line(f"{verdict.text}{kept}", "good" if attempt.get("kept") else "")
+    yield from rest
     for name in ("fixed", "broken"):
         if ids := attempt.get(name):
             more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
             yield Line(f"  {name}: {', '.join(ids[:_SHOWN_IDS])}{more}")
-    lines = list(diff(attempt.get("diff", "")))
+    if handed_in := attempt.get("handed_in", ""):
+        yield Line("  what was handed in:")
+    lines = list(split(handed_in.rstrip("\n"), "dim", "  ") if handed_in else diff(attempt.get("diff", "")))
     yield from lines[:_SHOWN_DIFF_LINES]
     if len(lines) > _SHOWN_DIFF_LINES:
         yield from split(f"... {len(lines) - _SHOWN_DIFF_LINES} more lines; --json has them", "dim")
 
 
 def _asked(request: Data) -> Iterator[str]:
-    yield f"tests {_selection(request.get('selection', []))}"
+    yield f"tests {_selection(selection)}" if (selection := request.get("selection", [])) else "all tests"
     if proposer := request.get("proposer"):
         yield f"proposer {proposer}"
     if paths := request.get("paths"):
@@ -109,12 +121,13 @@ def _asked(request: Data) -> Iterator[str]:
 
 def _selection(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN_SELECTION} more" if len(names) > _SHOWN_SELECTION else ""
-    return (" ".join(names[:_SHOWN_SELECTION]) or "all") + more
+    return (" ".join(names[:_SHOWN_SELECTION]) or "all tests") + more
 
 
 def _end(run: Data) -> str:
     tried = f"{run['tried']} attempt{'' if run['tried'] == 1 else 's'}"
-    return f"{run['reason'] if run['state'] == 'done' else run['state']}, {tried}, {_selection(run['selection'])}"
+    state = run["reason"] if run["state"] == "done" else _STATES.get(run["state"], run["state"])
+    return f"{state}, {tried}, {_selection(run['selection'])}"
 
 
 def _style(run: Data) -> Style:

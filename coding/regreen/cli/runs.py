@@ -5,23 +5,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from regreen.cli.calls import complete, guarded
+from regreen.cli.calls import guarded
 from regreen.cli.engine import opened
 from regreen.cli.exit_codes import INTERRUPTED, OK, RED, of_error
-from regreen.cli.fix import Follower, script_of
-from regreen.cli.invocation import Answer, Invocation, answer
+from regreen.cli.fix import followed, script_of
+from regreen.cli.holders import waits_for_edits
+from regreen.cli.invocation import Answer, Invocation
 from regreen.cli.run_lines import listing, replayed, shown
 from regreen.errors import RegreenError, UsageError
 from regreen.wire import Json, to_object
 
 if TYPE_CHECKING:
     from regreen.cli.screen import Progress
-    from regreen.session import Engine, ToolResult
+    from regreen.model import Proposal
     from regreen.session.recording import RunRecord
     from regreen.session.resuming import Anew
     from regreen.store import Store
@@ -46,14 +48,16 @@ def show(invocation: Invocation) -> Answer:
     """One run in full: request, attempts, outcome, and where its diary and logs are."""
     from regreen.redact import Redactor
     from regreen.session.recording import find_run, recorded_attempts
+    from regreen.session.restorable import restorable
 
     with _store(invocation) as store:
         run = find_run(store, invocation.args.run)
-        attempts = [_attempt(a) for _, a in recorded_attempts(store, run.id)] or run.result.get("attempts", [])
+        attempts = [_attempt(p, a) for p, a in recorded_attempts(store, run.id)] or run.result.get("attempts", [])
         folder = store.folder / "runs" / run.id
         data = to_object({
             **_row(store, run), "request": {k: v for k, v in run.request.items() if k != "base"},
             "attempts": attempts, **{k: run.result[k] for k in ("outcome", "error") if k in run.result},
+            "standing": run.id in {r.id for r in restorable(store, run.repo)},
             "resumed_by": [r["id"] for r in store.rows(_RESUMED_BY, run.id)],
             "events": str(folder / "events.jsonl") if (folder / "events.jsonl").is_file() else "",
             "logs": sorted(str(p) for p in folder.glob("*.log")),
@@ -69,8 +73,7 @@ def resume(invocation: Invocation) -> Answer:
     anew = _anew(invocation)
     invocation.tell_repo(repo)
     with opened(invocation, repo) as engine:
-        data = complete(engine, invocation.screen, lambda: _resume(engine, run.id, anew), Follower(invocation.screen))
-    return answer("fix_tests", data)
+        return followed(invocation, engine, lambda: engine.resume(run.id, anew))
 
 
 def replay(invocation: Invocation) -> Answer:
@@ -79,7 +82,8 @@ def replay(invocation: Invocation) -> Answer:
 
     run = _found(invocation)
     repo = _repo_of(invocation, run)
-    keep = invocation.cwd / Path(invocation.args.keep).expanduser() if invocation.args.keep else None
+    named = invocation.args.keep
+    keep = Path(os.path.normpath(invocation.cwd / Path(named).expanduser())) if named else None
     with opened(invocation, repo) as engine:
 
         def work(progress: Progress) -> dict[str, Json]:
@@ -123,24 +127,36 @@ def _row(store: Store, run: RunRecord) -> dict[str, Any]:
     count = store.rows("SELECT COUNT(*) AS n FROM attempts WHERE run = ?", run.id)[0]["n"]
     return {
         "id": run.id, "kind": run.kind, "repo": run.root, "created": run.created, "finished": run.finished,
-        "state": _state(run), "reason": run.reason, "tried": count,
+        "state": _state(store, run), "reason": run.reason, "tried": count,
         "proposer": run.request.get("proposer", ""), "selection": run.request.get("selection", []),
         "resumes": run.request.get("resumes", ""),
     }  # fmt: skip
 
 
-def _state(run: RunRecord) -> str:
+def _state(store: Store, run: RunRecord) -> str:
     from regreen.jobs import lives
 
     if run.finished is not None:
         return "done"
-    return "running" if lives(run.pid, run.born) else "interrupted"
+    if not lives(run.pid, run.born):
+        return "interrupted"
+    waits = waits_for_edits(store.folder / "runs" / run.id, run.request.get("proposer", ""))
+    return "waiting_for_edits" if waits else "running"
 
 
-def _attempt(attempt: dict[str, Any]) -> dict[str, Any]:
-    diff = attempt.get("diff", "")
-    cut = f"{diff[:_MAX_DIFF_CHARS]}\n... {len(diff) - _MAX_DIFF_CHARS} characters left out\n"
-    return {**attempt, "diff": diff if len(diff) <= _MAX_DIFF_CHARS else cut}
+def _attempt(proposal: Proposal, attempt: dict[str, Any]) -> dict[str, Any]:
+    """An attempt as it is recorded; of one whose edits did not fit, what was handed in."""
+    told = {**attempt, "diff": _cut(attempt.get("diff", ""))}
+    if attempt["state"] == "refused" and not told["diff"]:
+        pieces = (f"{r.path}\n<<<<<<< SEARCH\n{r.search}\n=======\n{r.replace}\n>>>>>>> REPLACE"
+                  for r in proposal.replacements)  # fmt: skip
+        told["handed_in"] = _cut(proposal.text or "\n".join(pieces))
+    return told
+
+
+def _cut(text: str) -> str:
+    left_out = len(text) - _MAX_DIFF_CHARS
+    return text if left_out <= 0 else f"{text[:_MAX_DIFF_CHARS]}\n... {left_out} characters left out\n"
 
 
 def _repo_of(invocation: Invocation, run: RunRecord) -> Path:
@@ -159,8 +175,3 @@ def _anew(invocation: Invocation) -> Anew:
     args = invocation.args
     script = script_of(invocation)
     return Anew(args.max_attempts or 0, args.budget_s or 0.0, args.proposer, script)
-
-
-def _resume(engine: Engine, run_id: str, anew: Anew) -> ToolResult:
-    job = engine.resume(run_id, anew).job
-    return engine.call("job_status", {"job_id": job.id, "wait_s": 0})

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from regreen.cli.lines import Line, harmless
-from regreen.wire import Json
+from regreen.cli.wording import worded
+from regreen.wire import Json, encodable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,12 +43,13 @@ class Screen:
         self._colour_err = not plain and err.isatty()
         self.logs = not as_json and (ci or not err.isatty())
         self.answers = not as_json and not ci and err.isatty()
+        self.together = _same(out, err)
         self.interrupted = threading.Event()
         self.asks = threading.Event()
 
     def document(self, data: Mapping[str, Json]) -> None:
         """The one JSON document."""
-        self._out.write(json.dumps(data) + "\n")
+        self._out.write(json.dumps(encodable(dict(data))) + "\n")
         self._out.flush()
 
     def show(self, lines: Iterable[Line]) -> None:
@@ -72,6 +74,14 @@ class Screen:
             yield
         finally:
             self.asks.clear()
+
+
+def _same(out: TextIO, err: TextIO) -> bool:
+    """Do both streams end in the same place, so that what one was told need not be told on the other?"""
+    try:
+        return os.path.sameopenfile(out.fileno(), err.fileno())
+    except (OSError, ValueError):  # closed, or no file at all
+        return False
 
 
 def drop(stream: TextIO) -> None:
@@ -112,6 +122,7 @@ class Progress:
 
     def update(self, message: str) -> None:
         """The latest word on what is being done."""
+        message = worded(message)
         with self._lock:
             if message == self._message:
                 return

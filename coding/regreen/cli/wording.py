@@ -7,6 +7,7 @@ shown to one passes here, and only here. JSON keeps the engine's words.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _OPTIONS = ("max_attempts", "budget_s", "timeout_s", "dry_run", "keep_partial", "last_failed", "max_tokens")
 _COMMANDS = {
@@ -20,7 +21,18 @@ _PHRASES = (
         "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
         "search repairs small faults in Python.",
     ),
-    (r"The run was cancelled; everything is as it was\.", ""),  # said already, where it is so
+    # Said already, where it is so; how to go on is told with the run's id.
+    (r"The run was cancelled; everything is as it was\.( Start it again when you are ready\.)?", ""),
+    (r"Review the diff: all tests pass, which makes the fix plausible, not proven\.", ""),  # said beside it
+    (r"allow it with `tests`", "allow it with `--tests-policy`"),
+    (r"with `paths` that", "with `--paths` that"),
+    (r"choose with `runner`", "choose with `--runner`"),
+    (r"`repo` has", "`--repo` has"),
+    (r"proposer `scripted` and a script belong together", "`--proposer scripted` and `--script` belong together"),
+    # Whoever types hands in a file: nothing is left of it to send.
+    (r"[;,]? ?(then )?send (all edits of the response|the whole response) again", ""),
+    (r"(?<![\d.,])1 candidates\b", "1 candidate"),
+    (r"(?<![\d.,])1 competing patches pass\b", "1 competing patch passes"),
     (r" ?[^.;]*proposer=caller[^.;]*[.;]?", ""),
     (r"wait for it \(job_status\), or end it \(job_cancel\)", "wait for it or end that process"),
     (r"wait with job_status", "wait"),
@@ -44,8 +56,22 @@ _WORDS = {
 _WORD = re.compile(rf"(?<![\w./-])(`?)({'|'.join(_WORDS)})\1(?![\w/=-]|\.\w)")
 
 
-def worded(text: str) -> str:
-    """The text for somebody who types commands. Empty where it spoke of nothing that can be typed."""
+_DRY_RUN = re.compile(r"use `dry_run`, or start regreen with")
+_LINES_SHOWN = re.compile(r"[;:]? ?copy SEARCH from the lines shown")
+
+
+def worded(text: str, options: Collection[str] | None = None) -> str:
+    """The text for somebody who types commands. Empty where it spoke of nothing that can be typed.
+
+    `options` are those of the command that was typed, where only these may be named.
+    """
+    if options is not None and "--dry-run" not in options:
+        text = _DRY_RUN.sub("leave it with", text)
     for phrase, said in _PHRASES:
         text = re.sub(phrase, said, text)
     return _WORD.sub(lambda m: f"`{_WORDS[m[2]]}`", text).strip()
+
+
+def without_lines_shown(text: str) -> str:
+    """A refusal's text where the lines that it speaks of are not shown with it."""
+    return _LINES_SHOWN.sub("", text)

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from regreen.edits.explain import printable
 from regreen.model import EditError, EditResult
+from regreen.wire import shortened
 
 _MAX_CLOSEST_CHARS = 20_000  # of all closest places in one report
+_MAX_PATH_CHARS = 4_096  # no path is longer
 _MAX_DETAILED = 50  # failed edits of one report that carry hints
 
 
@@ -40,7 +42,8 @@ def bounded(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
     left = _MAX_CLOSEST_CHARS
     detailed = _MAX_DETAILED
     rows: list[EditResult] = []
-    for result in results:
+    for given in results:
+        result = replace(given, path=shortened(given.path, _MAX_PATH_CHARS))
         if result.error is None:
             rows.append(result)
             continue

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from regreen.fix.limits import TAMPERING, StopRules, breaking, idle, ran
+from regreen.fix.naming import names
 from regreen.model import Attempt, AttemptState
 
 MAX_ADVICE = 400
-_NAMED = 3
 _FUNCTION = re.compile(
     r"\s*(?:(?:export|async|pub|public|private|protected|static|default)\s+)*(?:def|func|function|fn|class)\s+"
     r"(?:\([^)]*\)\s*)?(?P<name>\w+)"
@@ -61,7 +61,7 @@ def _broke(attempts: Sequence[Attempt]) -> str:
         )
     tests = "a test that passes" if len(last.broken) == 1 else f"{len(last.broken)} tests that pass"
     return (
-        f"The last try in {_changed([last])} breaks {tests}: {_names(last.broken)}. Another such try ends the run. "
+        f"The last try in {_changed([last])} breaks {tests}: {names(last.broken)}. Another such try ends the run. "
         "Read what these expect, and change only the case that fails."
     )
 
@@ -72,7 +72,7 @@ def _unapplied(vain: Sequence[Attempt]) -> str:
     tries = "The last try was" if len(refused) == 1 else f"{len(refused)} of the last {len(vain)} tries were"
     if last.refusal == _OUT_OF_SCOPE:
         return f"{tries} refused: {last.message[:200]}. Keep to the paths of this run."
-    where = _names(dict.fromkeys(e.path for e in last.edits if e.error is not None)) or "the files"
+    where = names(dict.fromkeys(e.path for e in last.edits if e.error is not None)) or "the files"
     return (
         f"{tries} not applied ({last.refusal or 'refused'} in {where}). Each try starts from the best tree so far, not "
         "from the one before: read the file again, copy SEARCH from it line for line, and make it long enough to be "
@@ -87,7 +87,7 @@ def _fruitless(vain: Sequence[Attempt]) -> str:
     remain = "the same failures remain" if same else "other failures came, none went for good"
     edited = {e.path for a in tests for e in a.edits}
     places = [(f.file, f.line) for f in tests[-1].failures if f.file and f.file not in edited]
-    where = _names(dict.fromkeys(f"{file}:{line}" for file, line in places))
+    where = names(dict.fromkeys(f"{file}:{line}" for file, line in places))
     shown = f" (at {where})" if where else ""
     return (
         f"{tries} in {_changed(tests)} in vain: {remain}{shown}. The cause is likely elsewhere. Follow the failing "
@@ -111,7 +111,7 @@ def _changed(attempts: Iterable[Attempt]) -> str:
             found.setdefault(edit.path, {})
         for path, name in _functions(attempt.diff):
             found.setdefault(path, {})[name] = None
-    return _names(f"{path} ({', '.join(list(names)[:2])})" if names else path for path, names in found.items()) or "it"
+    return names(f"{path} ({', '.join(list(names)[:2])})" if names else path for path, names in found.items()) or "it"
 
 
 def _functions(diff: str) -> Iterable[tuple[str, str]]:
@@ -128,12 +128,6 @@ def _functions(diff: str) -> Iterable[tuple[str, str]]:
             name = begins["name"] if begins else name
             if line[0] != " " and name:
                 yield path, name
-
-
-def _names(items: Iterable[str]) -> str:
-    every = list(items)
-    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
-    return ", ".join(every[:_NAMED]) + more
 
 
 def _short(text: str) -> str:

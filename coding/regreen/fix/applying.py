@@ -11,9 +11,11 @@ from regreen.fix.scope import Objection
 from regreen.fix.tamper import TextChange
 from regreen.fix.tree import tree_hash
 from regreen.model import Attempt, AttemptState, EditError, Failure, Proposal
+from regreen.wire import shortened
 from regreen.workspace import FileImage
 
 NEEDS_TEST_CHANGE = "needs_test_change"
+_MOST_SAID = 4_000
 
 
 class Applying:
@@ -37,11 +39,12 @@ class Applying:
 
     def apply(self, number: int, proposal: Proposal, failures: Sequence[Failure]) -> Attempt:
         """Write the edits. The attempt has a transaction if they stand, and is `refused` or `repeated` if not."""
-        if proposal.needs_test_change:
-            return Attempt(number, AttemptState.REFUSED, proposal.note, proposal.needs_test_change, NEEDS_TEST_CHANGE)
+        note = shortened(proposal.note)
+        if reason := shortened(proposal.needs_test_change):
+            return Attempt(number, AttemptState.REFUSED, note, reason, NEEDS_TEST_CHANGE)
         plan = edits.plan(proposal, self._bench.workspace, limits=self._bench.limits, strict=self._bench.strict_edits)
         diff = "".join(f.diff for f in plan.report.files)
-        attempt = Attempt(number, AttemptState.REFUSED, proposal.note, edits=plan.report.edits, diff=diff)
+        attempt = Attempt(number, AttemptState.REFUSED, note, edits=plan.report.edits, diff=diff)
         if not plan.report.ok:
             errors = [e.error for e in plan.report.edits if e.error is not None]
             kind, message = (errors[0].kind, _edit_text(errors[0])) if errors else ("no_edits", "no edits found")
@@ -92,9 +95,10 @@ def _text(data: bytes | None) -> str | None:
 
 
 def _edit_text(error: EditError) -> str:
-    return f"{error.message}: {error.hint}" if error.hint else error.message
+    return shortened(f"{error.message}: {error.hint}" if error.hint else error.message, _MOST_SAID)
 
 
 def _objection_text(objections: Sequence[Objection]) -> str:
     shown = objections[:5]
-    return "; ".join(f"{o.cheat}: {o.message}: {o.hint}" if o.cheat else f"{o.message}: {o.hint}" for o in shown)
+    said = "; ".join(f"{o.cheat}: {o.message}: {o.hint}" if o.cheat else f"{o.message}: {o.hint}" for o in shown)
+    return shortened(said, _MOST_SAID)

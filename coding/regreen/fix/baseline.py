@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from regreen.fix.identities import FAILING, kinds, looks_like_file, unloaded
+from regreen.fix.naming import names
 from regreen.fix.progress import Target, passes
 from regreen.model import StopReason, SuiteReport, SuiteStatus
 
@@ -35,7 +36,6 @@ SLOW_S = 5.0
 SCOPE_RERUNS = 2
 """How often the whole scope is run again where tests fail in it that pass by themselves."""
 _NOTHING_TO_FIX = frozenset({SuiteStatus.NO_TESTS, SuiteStatus.DENIED})
-_NAMED = 3
 _WORD = re.compile(r"[@\w][\w@./-]*")
 _MISSING = re.compile(r"\Amissing in .+?: (?P<python>`.+`) \(imported|\Anot installed, .*? it: (?P<other>.+?); run ")
 
@@ -188,10 +188,4 @@ def _checked(report: SuiteReport) -> SuiteReport:
 def _notes(target: Target) -> tuple[str, ...]:
     if not target.pre_existing:
         return ()
-    return (f"left out, since the environment lacks what they need: {_names(target.pre_existing)}",)
-
-
-def _names(ids: Iterable[str]) -> str:
-    every = sorted(ids)
-    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
-    return ", ".join(every[:_NAMED]) + more
+    return (f"left out, since the environment lacks what they need: {names(sorted(target.pre_existing))}",)

@@ -56,7 +56,8 @@ class FixBench:
     """The effects that a run works with.
 
     `insight` gathers what helps a proposer to read the failures; `protected_files` lists the files that decide what a
-    test run says; `remarks` are said at every end; `record` makes an attempt durable, with the proposal behind it.
+    test run says, `project_files` all that git does not ignore; `remarks` are said at every end; `record` makes an
+    attempt durable, with the proposal behind it.
     """
 
     workspace: Workspace
@@ -71,5 +72,6 @@ class FixBench:
     gates: tuple[Gate, ...] = ()
     remarks: tuple[str, ...] = ()
     run_gate: Callable[[Gate], GateReport] = no_gate
+    project_files: Callable[[], Sequence[str]] = tuple
     read_text: Callable[[str], str] = lambda _path: ""
     record: Callable[[Proposal, Attempt], None] = lambda _proposal, _attempt: None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from regreen.events import EventLog
 from regreen.fix.bench import FixBench, FixRequest
+from regreen.fix.borrowing import REMARK
 from regreen.fix.cold_runs import ColdRuns
 from regreen.fix.convergence import Spent
 from regreen.fix.evidence import evidence, hint
+from regreen.fix.naming import names
 from regreen.fix.progress import Target
 from regreen.fix.pruning import Kept
 from regreen.fix.verification import Base, Verdict
@@ -63,7 +65,7 @@ class Ending:
             diff=self._diff(kept_files),
             evidence=replace(
                 evidence(history, self._runs.count, self._runs.written, self._uncovered, fixed=fixed),
-                remarks=self._bench.remarks,
+                remarks=(*self._bench.remarks, *_borrowed(history, kept_files), *self._noticed(restored)),
             ),
             hint=hint(reason, history, self._request),
             conflicts=restored.conflicts,
@@ -83,10 +85,20 @@ class Ending:
             report = self._runs.put_back(final=True)
             report = replace(report, merged=tuple(dict.fromkeys((*merged, *report.merged))))
         else:
-            report = self._bench.snapshots.restore_run(self._request.run_id, snapshot)
+            report = self._runs.put_back(final=True, edits=True)
         old_bytes = self._bench.snapshots.release(snapshot)
         self._log.emit("restored", restored=report.restored, deleted=report.deleted, conflicts=report.conflicts)
         return report, old_bytes
+
+    def _noticed(self, restored: RestoreReport) -> Iterator[str]:
+        """What happened to files while tests ran that nobody was seen doing."""
+        if inferred := self._runs.inferred:
+            undo = " or ".join(f"`regreen restore {txn}`" for txn in list(dict.fromkeys(inferred.values()))[-2:])
+            yield (f"{names(inferred)} was put back as the tests' doing, though none was seen writing it: it came to"
+                   " the same bytes in three test runs in a row, or lay in a folder that they made; if it was you, "
+                   f"{undo} brings it back")  # fmt: skip
+        if restored.ignored:
+            yield f"{names(restored.ignored)} changed while tests ran; git ignores it, and it stays as it is now"
 
     def _kept_files(self) -> tuple[str, ...]:
         touched = self._bench.journal.touched(self._request.run_id)
@@ -94,3 +106,8 @@ class Ending:
 
     def _diff(self, kept: Sequence[str]) -> str:
         return self._bench.snapshots.changes(self._request.run_id).diff if kept else ""
+
+
+def _borrowed(history: History, kept_files: Sequence[str]) -> tuple[str, ...]:
+    """What is to be said of a change that was tested in an environment that is not the project's."""
+    return (REMARK,) if kept_files and history.kept[-1].report.borrowed else ()

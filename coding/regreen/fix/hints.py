@@ -30,6 +30,11 @@ HINTS: dict[StopReason, str] = {
 }  # fmt: skip
 
 
+def with_reason(hint: str, why: str) -> str:
+    """The hint behind what the proposer said of giving up."""
+    return f"{why} {hint}" if why else hint
+
+
 def hint_for(reason: StopReason, spent: Spent, rules: StopRules) -> str:
     """The next step after this reason. Of the budgets, those are named that are used up, with what was used."""
     names = spent.exhausted(rules)

@@ -43,18 +43,18 @@ def prune(
     steps = tuple(kept)
     for weak in [s for s in reversed(kept[:-1]) if s.weak]:
         at = [s.number for s in steps].index(weak.number)
-        without = _again(steps[:at], steps[at + 1 :], applying, rewind_to)
+        without = apply_from(steps[:at], steps[at + 1 :], applying, rewind_to)
         again = rerun() if without else None
         if again is not None and standing(target, again.report).green:
             steps, ran = without, again
         else:
-            steps = _again(steps[:at], steps[at:], applying, rewind_to)
+            steps = apply_from(steps[:at], steps[at:], applying, rewind_to)
             if not steps:
                 return None
     return steps, ran
 
 
-def _again(
+def apply_from(
     before: tuple[Kept, ...], after: tuple[Kept, ...], applying: Applying, rewind_to: Callable[[str], object]
 ) -> tuple[Kept, ...]:
     """Go back to the step before and apply the later ones; empty where one does not fit."""

@@ -9,12 +9,14 @@ better than the best so far is rolled back before `submit` returns.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from regreen.events import EventLog
 from regreen.fix import baseline as first_run
 from regreen.fix.applying import NEEDS_TEST_CHANGE, Applying
 from regreen.fix.bench import FixBench, FixRequest
+from regreen.fix.borrowing import borrowed
 from regreen.fix.brief import make_brief, one_line, with_insight
 from regreen.fix.clock import WorkClock
 from regreen.fix.cold_runs import ColdRuns, Ran
@@ -23,7 +25,7 @@ from regreen.fix.ending import Ending, History
 from regreen.fix.first_look import first_files, looks_no_better
 from regreen.fix.flaky import without_flakes
 from regreen.fix.progress import Standing, Target, adopt, depth_only, judge, standing
-from regreen.fix.pruning import Kept, prune
+from regreen.fix.pruning import Kept, apply_from, prune
 from regreen.fix.tamper import warnings
 from regreen.fix.verification import Base, Verdict, Verification, protected_hashes
 from regreen.model import (
@@ -109,7 +111,8 @@ class FixRun:
             self._kept = (Kept(0, "", Proposal(), standing(base.target, base.report), base.report),)
             self._runs.put_back(final=False)
             left = protected_hashes(self._bench)  # a tool may have brought its lock file up to date by now
-            self._base = Base(base.report, (found, left), frozenset(self._runs.written), base.once, base.notes)
+            wrote = frozenset(self._runs.written)
+            self._base = Base(base.report, (found, left), wrote, base.once, base.notes, left=self._runs.left)
             if base.stop is None and not self._bench.cancelled():
                 self._base = replace(self._base, gates=tuple(self._runs.run_gate(g) for g in self._bench.gates))
         self._log.emit("baseline_taken", goal=sorted(base.target.goal), flaky=sorted(base.target.flaky))
@@ -209,7 +212,7 @@ class FixRun:
             verdict = Verdict(ran.report, self._target, "the files changed while the fix was being verified")
         else:
             self._kept, ran = needed
-            verification = Verification(self.request, self._bench, self._runs, self._base)
+            verification = Verification(self.request, self._bench, self._runs, self._base, self._before_the_fix)
             verdict = verification.verify(ran, self._target, best.standing, best.report)
         self._target, self._verdict = verdict.target, verdict
         if verdict.doubt:
@@ -218,9 +221,22 @@ class FixRun:
             self._rewind_to(before[-1].transaction)
             return replace(attempt, state=AttemptState.SAME, kept=False, message=verdict.doubt,
                            failures=verdict.report.failures)  # fmt: skip
-        told = warnings(self._applying.changed(), self._base.report.failures, self._bench.read_text)
+        changed, read_text = self._applying.changed(), self._bench.read_text
+        told = warnings(changed, self._base.report.failures, read_text)
+        if verdict.report.borrowed:
+            told += borrowed(changed, self._bench.project_files(), read_text)
         self._adopt(verdict.report)
         return replace(attempt, warnings=told)
+
+    def _before_the_fix(self, look: Callable[[], None]) -> bool:
+        """Do something in the tree as it was before the first step. False: the steps do not fit any more after that."""
+        self._runs.put_back(final=False)
+        self._rewind_to(self._kept[0].transaction)
+        look()
+        self._runs.put_back(final=False)
+        steps = apply_from(self._kept[:1], self._kept[1:], self._applying, self._rewind_to)
+        self._kept = steps or self._kept
+        return bool(steps)
 
     def _adopt(self, report: SuiteReport) -> None:
         """The last step is kept for good: its report is what the next one is compared with."""

@@ -1,7 +1,8 @@
 """Is a tree whose tests passed really fixed? Everything that could make it untrue is looked at; then it is.
 
-Protected files as they were, the whole scope cold again, every test of the baseline there, the goal tests a third
-time, the user's gates without a new finding.
+Protected files as they were, the whole scope cold again, and once more on top of what that run left, if the baseline's
+left nothing like it; every test of the baseline there, the goal tests a third time, the user's gates without a new
+finding.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from regreen.fix.flaky import without_flakes
 from regreen.fix.gates import GateReport, compare
 from regreen.fix.progress import Standing, Target, passes
 from regreen.fix.protected import makes_tests
+from regreen.fix.second_run import BeforeTheFix, SecondRuns
 from regreen.fix.tamper import dropped_tests
 from regreen.model import GateResult, SuiteReport
 
@@ -28,6 +30,7 @@ class Base:
     """What stood before the first attempt: the tests' report, protected files by hash, what tests wrote, gates.
 
     `once`: goal tests that were seen failing in one run only; they are run more often before a fix is believed.
+    `left` is what tests left, folders too.
     """
 
     report: SuiteReport
@@ -36,6 +39,7 @@ class Base:
     once: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     gates: tuple[GateReport, ...] = ()
+    left: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +57,16 @@ class Verdict:
 
 
 class Verification:
-    """Verifies trees of one run against its baseline."""
+    """Verifies trees of one run against its baseline. `before_the_fix` does something in the tree without the fix."""
 
-    def __init__(self, request: FixRequest, bench: FixBench, runs: ColdRuns, base: Base) -> None:
+    def __init__(
+        self, request: FixRequest, bench: FixBench, runs: ColdRuns, base: Base, before_the_fix: BeforeTheFix
+    ) -> None:
         self._request = request
         self._bench = bench
         self._runs = runs
         self._base = base
+        self._second = SecondRuns(runs, request.selection, base.left, before_the_fix)
 
     def verify(self, passed: Ran, target: Target, best: Standing, best_report: SuiteReport) -> Verdict:
         """Verify the tree on disk, in which the scope has just `passed`."""
@@ -70,9 +77,12 @@ class Verification:
         target, now = without_flakes(target, best, best_report, cold.report, self._again)
         if not now.green:
             return Verdict(cold.report, target, f"passed once, but not again: {_reds(now)}")
+        second = self._second.look(cold, target)
         self._runs.put_back(final=False)
-        if tampered := self.tampered(cold.wrote):
+        if tampered := self.tampered((*cold.wrote, *second.wrote)):
             return Verdict(cold.report, target, tampered, tampered=True)
+        if second.doubt:
+            return Verdict(second.report or cold.report, target, second.doubt)
         if dropped := dropped_tests(self._base.report, cold.report):
             return Verdict(cold.report, target, f"tests are gone that the baseline had: {_names(dropped)}")
         goal = sorted(i for i in target.goal if i in cold.report.outcomes)

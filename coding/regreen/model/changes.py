@@ -20,6 +20,7 @@ class RestoreReport:
     """Result of a restore. `deleted` are files that we (or the run's tests) had created. Paths are relative.
 
     `merged` are files that somebody else has changed too: our change was taken out of them, the other one is there.
+    `ignored` are files that git ignores and that changed while tests ran, nobody knows by whom: they stay as they are.
     """
 
     restored: tuple[str, ...] = ()
@@ -28,6 +29,7 @@ class RestoreReport:
     dry_run: bool = False
     transaction: str = ""  # undoes this restore
     merged: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

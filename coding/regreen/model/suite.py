@@ -109,6 +109,7 @@ class SuiteReport:
     slowest: tuple[SlowTest, ...] = ()
     outcomes: Mapping[str, CaseOutcome] = internal(default_factory=dict[str, "CaseOutcome"])
     durations_s: Mapping[str, float] = internal(default_factory=dict[str, float])
+    borrowed: bool = internal(default=False)  # run in regreen's own environment, since the project has none
 
     @property
     def green(self) -> bool:

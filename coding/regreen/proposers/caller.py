@@ -16,6 +16,7 @@ class CallerProposer:
 
     name = "caller"
     costs_budget = False
+    why = ""
 
     def __init__(self, *, silence_s: float, on_wait: Callable[[bool], None], on_silence: Callable[[], None]) -> None:
         self._inbox: queue.Queue[Proposal | None] = queue.Queue()

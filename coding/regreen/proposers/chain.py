@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from regreen.fix.proposer import Proposer
 from regreen.model import Brief, Proposal
 
 
-class ChainProposer:
-    """Asks its proposers in order; one that gave up is not asked again. `on_next` hears the name of each new one."""
+class Explains(Proposer, Protocol):
+    """A proposer that says why it gave up."""
 
-    def __init__(self, proposers: Sequence[Proposer], on_next: Callable[[str], None] | None = None) -> None:
+    @property
+    def why(self) -> str:
+        """Why there is no further proposal, in a sentence for the user; "" where there is nothing to say."""
+        ...
+
+
+class ChainProposer:
+    """Asks its proposers in order; one that gave up is not asked again. `on_next` hears the name of each new one.
+
+    `why` is what those that gave up said of it.
+    """
+
+    def __init__(self, proposers: Sequence[Explains], on_next: Callable[[str], None] | None = None) -> None:
         self._left = list(proposers)
         self._on_next = on_next
+        self.why = ""
 
     @property
     def name(self) -> str:
@@ -28,7 +42,7 @@ class ChainProposer:
             proposal = await self._left[0].propose(brief)
             if proposal is not None:
                 return proposal
-            self._left.pop(0)
+            self.why = f"{self.why} {self._left.pop(0).why}".strip()
             if self._left and self._on_next is not None:
                 self._on_next(self._left[0].name)
         return None

@@ -10,6 +10,7 @@ from typing import cast
 
 from regreen.errors import UsageError
 from regreen.model import Brief, Proposal, Replacement, Usage
+from regreen.wire import shortened
 
 _WORDS = {"text": "", "format": "auto", "note": "", "needs_test_change": ""}
 _KINDS = ("text", "replacements", "needs_test_change")
@@ -18,17 +19,22 @@ _WANTED = (
     '{"text": "..."}, {"replacements": [{"path", "search", "replace"}]} or {"needs_test_change": "why"},'
     ' with an optional "note" and "usage": {"tokens", "usd"}'
 )
+_SHOWN_KEY = 80
 _USAGE = "`usage` holds more than `tokens` (a whole number) and `usd` (a number), none below 0"
 
 
 class ScriptedProposer:
-    """Hands in its proposals in order, whatever came of the earlier ones; after the last it gives up."""
+    """Hands in its proposals in order, whatever came of the earlier ones; after the last it gives up.
+
+    `why` is what is said then; `left` is what has not been handed in.
+    """
 
     name = "scripted"
     costs_budget = True
 
-    def __init__(self, proposals: Sequence[Proposal]) -> None:
+    def __init__(self, proposals: Sequence[Proposal], why: str = "") -> None:
         self._left = list(proposals)
+        self.why = why
 
     @classmethod
     def from_file(cls, path: Path) -> ScriptedProposer:
@@ -42,6 +48,10 @@ class ScriptedProposer:
         lines = enumerate(text.split("\n"), 1)
         return cls([_parse(line, f"{path}:{number}") for number, line in lines if line.strip()])
 
+    @property
+    def left(self) -> tuple[Proposal, ...]:
+        return tuple(self._left)
+
     async def propose(self, brief: Brief) -> Proposal | None:  # noqa: ARG002 (a script knows in advance)
         return self._left.pop(0) if self._left else None
 
@@ -51,12 +61,14 @@ def _parse(line: str, where: str) -> Proposal:
         data: object = json.loads(line)
     except ValueError as e:
         raise _bad(where, f"not JSON: {e}") from e
+    except RecursionError:
+        raise _bad(where, "JSON that is nested too deeply") from None
     if not isinstance(data, dict):
         raise _bad(where, f"a JSON {type(data).__name__}, not an object")
     fields = cast("Mapping[str, object]", data)
     unknown = sorted(set(fields) - _KEYS)
     if unknown:
-        raise _bad(where, f"unknown key {unknown[0]!r}")
+        raise _bad(where, f"unknown key {shortened(unknown[0], _SHOWN_KEY)!r}")
     if sum(key in fields for key in _KINDS) != 1:
         raise _bad(where, "exactly one of `text` and `replacements` is needed, or `needs_test_change` without edits")
     words = {k: fields.get(k, d) for k, d in _WORDS.items()}

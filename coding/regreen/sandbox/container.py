@@ -230,7 +230,7 @@ def _places(confinement: Confinement) -> Iterator[tuple[str, str, bool]]:
         yield str(target), str(target), False
         if path != target:
             yield str(target), str(path), False
-    for path in (*hiding.repositories(real[0]), *confinement.readonly):
+    for path in (*hiding.kept_repositories(confinement), *confinement.readonly):
         kept = os.path.realpath(path)
         if hiding.exists(Path(kept)) and any(Path(kept).is_relative_to(w) for w in real):
             yield kept, kept, True

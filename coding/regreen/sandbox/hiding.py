@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from regreen.sandbox import nested
 from regreen.sandbox.isolation import Confinement
 from regreen.sandbox.values import Command
 
@@ -65,8 +66,8 @@ def reachable_daemon() -> str:
 
 
 def repositories(folder: Path) -> tuple[Path, ...]:
-    """What holds git repositories together in `folder`: `.git`, also of submodules and of work trees that lie there,
-    and where that is a pointer, what it points to."""
+    """What holds git repositories together in `folder`: `.git`, also of submodules, of work trees that lie there and
+    of other repositories in it that are known, and where that is a pointer, what it points to."""
     found = [p for p in (tree / ".git" for tree in _trees(folder)) if exists(p)]
     for pointer in list(found):
         if not is_folder(pointer):
@@ -76,10 +77,20 @@ def repositories(folder: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def kept_repositories(confinement: Confinement) -> Iterator[Path]:
+    """The repositories of the project that are to stay as they are: all but those in a folder inside of it that was
+    named as writable."""
+    root = Path(os.path.realpath(confinement.root))
+    named = [Path(os.path.realpath(p)) for p in confinement.writable]
+    free = [w for w in named if w != root and w.is_relative_to(root)]
+    return (p for p in repositories(root) if not any(p.is_relative_to(w) for w in free))
+
+
 def kept(confinement: Confinement) -> Iterator[Path]:
     """Places in the writable ones that are to stay as they are, under their real names: git's own, and those named."""
     writable = [Path(os.path.realpath(p)) for p in (confinement.root, *confinement.writable)]
-    for path in dict.fromkeys(Path(os.path.realpath(p)) for p in (*repositories(writable[0]), *confinement.readonly)):
+    places = (*kept_repositories(confinement), *confinement.readonly)
+    for path in dict.fromkeys(Path(os.path.realpath(p)) for p in places):
         if exists(path) and any(path.is_relative_to(w) for w in writable):
             yield path
 
@@ -116,8 +127,8 @@ def resolver(confinement: Confinement) -> list[Path]:
 
 
 def _trees(folder: Path) -> list[Path]:
-    """The folder, and the submodules in it, also theirs."""
-    found = [folder]
+    """The folder, the repositories known in it, and the submodules in all of these, also theirs."""
+    found = list(dict.fromkeys((folder, *(path.parent for path in nested.known(folder)))))
     for tree in found:  # which grows
         inner = (Path(os.path.normpath(tree / s)) for s in _submodules(tree))
         found += [p for p in dict.fromkeys(inner) if p.is_relative_to(folder) and p not in found]

@@ -103,7 +103,7 @@ def wrap(command: Command, confinement: Confinement) -> tuple[str, ...]:
     """The argv that runs `command` under the profile. What is inherited, the private channel too, stays open."""
     home = command.env.get("HOME", "")
     secrets = [*hiding.secrets(command, confinement), *(Path(home, s) for s in SECRETS if home)]
-    whole = replace(confinement, readonly=(*confinement.readonly, *hiding.repositories(confinement.root)))
+    whole = replace(confinement, readonly=(*confinement.readonly, *hiding.kept_repositories(confinement)))
     return (SANDBOX_EXEC, "-p", profile(whole, secrets), "--", *command.argv)
 
 

@@ -1,8 +1,9 @@
 """A scratch copy of a work tree: as it stands, or as it was where older contents are known. The original is only read.
 
 Files are copied through the workspace's own open folders, with mode and time; large sparse ones stay sparse. Installed
-dependencies (environments, `node_modules`) are links to the original's, caches are left out, and so is git's own
-folder: an empty one stands in its place, so that no repository around the copy is taken for its own.
+dependencies (environments, `node_modules`) are links to the original's where a sandbox keeps these from being written,
+else copied as well, up to a bound. Caches are left out, and so is git's own folder: an empty one stands in its place,
+so that no repository around the copy is taken for its own.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regreen.errors import EnvironmentFault, RegreenError
+from regreen.errors import EnvironmentFault, Refused, RegreenError
 from regreen.workspace import FileImage, Stat, Workspace
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache
 _INSTALLED = frozenset({"node_modules", "bower_components", ".venv", "venv", ".tox", ".nox", ".gradle"})
 _MAX_IGNORED_BYTES = 64 << 20
 _MAX_IGNORED_FILE_BYTES = 8 << 20
+_MAX_INSTALLED_FILES = 20_000
+_MAX_INSTALLED_BYTES = 1 << 30
 _CHUNK = 1 << 20
 _SPARE = 0.9  # of the free space
 _BLOCK = 512  # what st_blocks counts
@@ -34,10 +37,12 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class Copy:
-    """What was made. `links` are folders of the original that the copy points to; `notes` say what is not as it was."""
+    """What was made. `links` are folders of the original that the copy points to; `installed` are such that were
+    copied instead; `notes` say what is not as it was."""
 
     root: Path
     links: list[str] = field(default_factory=list[str])
+    installed: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
 
 
@@ -55,17 +60,20 @@ def copy_tree(
     *,
     older: Mapping[str, FileImage],
     barrier: bool,
+    linked: bool,
     stopped: Callable[[], bool],
 ) -> Copy:
     """Copy the tree to the new folder `target`; `older` holds what shall be there instead of the present file.
 
-    Ignored files come along up to a bound. With `barrier` the copy has an empty git repository. Raises Stopped, and
-    EnvironmentFault `io` where there is no room.
+    Ignored files come along up to a bound. With `barrier` the copy has an empty git repository. `linked`: nobody who
+    works in the copy can write to the original, so installed dependencies may be links to it. Raises Stopped,
+    EnvironmentFault `io` where there is no room, and Refused where what is installed is too much to be copied.
     """
     copy = Copy(target)
     known = {*listed.paths, *listed.links}
-    entries = workspace.scan(skip=lambda folder: _passes_over(workspace, copy, known, folder))
-    chosen = _chosen(entries, known, copy)
+    choice = _Choice(workspace, copy, known, linked)
+    entries = workspace.scan(skip=choice.passes_over)
+    chosen = choice.chosen(entries)
     _room(workspace, chosen, target)
     target.mkdir(mode=0o700, parents=True)
     for path, info in sorted(entries.items()):
@@ -85,40 +93,70 @@ def copy_tree(
     return copy
 
 
-def _passes_over(workspace: Workspace, copy: Copy, known: set[str], folder: str) -> bool:
-    name = folder.rpartition("/")[2]
-    if name in _CACHES:
-        return True
-    owned = name in _INSTALLED and not any(path.startswith(folder + "/") for path in known)  # else part of the project
-    if owned or _is_environment(workspace, folder):
-        copy.links.append(folder)
-        return True
-    return False
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What comes along: everything listed, what is installed, and of the rest what is small."""
 
+    workspace: Workspace
+    copy: Copy
+    known: set[str]
+    linked: bool
 
-def _is_environment(workspace: Workspace, folder: str) -> bool:
-    try:
-        return workspace.image_kind(f"{folder}/pyvenv.cfg") == "file"
-    except RegreenError:
+    def passes_over(self, folder: str) -> bool:
+        name = folder.rpartition("/")[2]
+        if name in _CACHES:
+            return True
+        if _is_below(folder, self.copy.installed):
+            return False
+        owned = name in _INSTALLED and not any(p.startswith(folder + "/") for p in self.known)  # else the project's
+        if owned or self._is_environment(folder):
+            (self.copy.links if self.linked else self.copy.installed).append(folder)
+            return self.linked
         return False
 
+    def _is_environment(self, folder: str) -> bool:
+        try:
+            return self.workspace.image_kind(f"{folder}/pyvenv.cfg") == "file"
+        except RegreenError:
+            return False
 
-def _chosen(entries: Mapping[str, Stat], known: set[str], copy: Copy) -> set[str]:
-    """Everything listed, and of the rest what is small."""
-    chosen: set[str] = set()
-    left: list[str] = []
-    total = 0
-    for path, info in sorted(entries.items(), key=lambda item: (item[1].size, item[0])):
-        if path in known or info.kind == "symlink":
-            chosen.add(path)
-        elif info.kind == "file":
-            total += info.size
-            fits = info.size <= _MAX_IGNORED_FILE_BYTES and total <= _MAX_IGNORED_BYTES
-            (chosen.add if fits else left.append)(path)
-    if left:
-        more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-        copy.notes.append(f"ignored files too large to be copied: {', '.join(sorted(left)[:_SHOWN])}{more}")
-    return chosen
+    def chosen(self, entries: Mapping[str, Stat]) -> set[str]:
+        chosen = self._installed(entries)
+        left: list[str] = []
+        total = 0
+        for path, info in sorted(entries.items(), key=lambda item: (item[1].size, item[0])):
+            if path in chosen:
+                continue
+            if path in self.known or info.kind == "symlink":
+                chosen.add(path)
+            elif info.kind == "file":
+                total += info.size
+                fits = info.size <= _MAX_IGNORED_FILE_BYTES and total <= _MAX_IGNORED_BYTES
+                (chosen.add if fits else left.append)(path)
+        if left:
+            more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+            self.copy.notes.append(f"ignored files too large to be copied: {', '.join(sorted(left)[:_SHOWN])}{more}")
+        return chosen
+
+    def _installed(self, entries: Mapping[str, Stat]) -> set[str]:
+        if not self.copy.installed:
+            return set()
+        found = {p: i for p, i in entries.items() if i.kind != "directory" and _is_below(p, self.copy.installed)}
+        size = sum(info.size for info in found.values() if info.kind == "file")
+        if len(found) > _MAX_INSTALLED_FILES or size > _MAX_INSTALLED_BYTES:
+            raise Refused(
+                "sandbox_required",
+                f"without a sandbox that keeps tests from writing to them, the installed dependencies have to be"
+                f" copied, and {', '.join(self.copy.installed[:_SHOWN])} are too much: {len(found)} files,"
+                f" {size >> 20} MiB (at most {_MAX_INSTALLED_FILES}, {_MAX_INSTALLED_BYTES >> 20} MiB)",
+                "replay with a sandbox (`--sandbox auto`; `regreen doctor` says which there is and what is missing),"
+                " or move the dependencies out of the repository",
+            )
+        return set(found)
+
+
+def _is_below(path: str, folders: Collection[str]) -> bool:
+    return any(path.startswith(folder + "/") for folder in folders)
 
 
 def _room(workspace: Workspace, chosen: set[str], target: Path) -> None:
@@ -188,11 +226,13 @@ def _next_data(source: int, place: int) -> int:
 
 
 def _target(text: str, root: Path, path: str, target: Path) -> str:
-    """Where a copied link points: inside the tree to the copy, else to what the original pointed to."""
+    """Where a copied link points: inside the tree to the copy, else to what the original pointed to. Also where it
+    leads back into the tree from outside: through another name of it, or through another link."""
     full = Path(os.path.normpath(root / path / ".." / text))
     if full.is_relative_to(root):
         return str(target / full.relative_to(root)) if Path(text).is_absolute() else text
-    return str(full)
+    real = Path(os.path.realpath(root / path / ".." / text))
+    return str(target / real.relative_to(root)) if real.is_relative_to(root) else str(full)
 
 
 def _place(image: FileImage, to: Path) -> None:

@@ -29,12 +29,13 @@ from regreen.settings import Settings
 from regreen.store import Store, repo_key
 from regreen.tools import BY_NAME, check
 from regreen.tools.text import say
-from regreen.wire import Json, to_object
+from regreen.wire import Json, encodable, shortened, to_json
 
 if TYPE_CHECKING:
     from regreen.session.resuming import Anew
 
 _log = logging.getLogger(__name__)
+_MOST_SAID = 4_000  # characters of an error: callers may name things of any length
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +137,13 @@ class Engine:
 
     def _answer(self, tool: str, work: Callable[[], dict[str, Json]]) -> ToolResult:
         try:
-            data = work()
+            data: dict[str, Json] = work()
         except RegreenError as e:
-            data = to_object(e.as_json())
-        masked = self._redact.deep(data)
+            error = self._redact.deep(to_json(e.as_json()["error"]))
+            assert isinstance(error, dict)
+            told: dict[str, Json] = {k: shortened(str(v), _MOST_SAID) for k, v in error.items()}
+            data = {"error": told}
+        masked = encodable(self._redact.deep(data))
         assert isinstance(masked, dict)
         return ToolResult(self._redact(say(tool, masked)), masked, is_error="error" in masked)
 

@@ -66,6 +66,7 @@ def bench_of(
         gates=gates_of(session),
         run_gate=lambda gate: run_gate(session, gate, job.cancel, folder),
         remarks=remarks(session.git),
+        project_files=lambda: session.files().paths,
         read_text=read_text,
         record=lambda proposal, attempt: recorder.attempt(attempt.number, proposal, attempt),
     )

@@ -11,12 +11,13 @@ from typing import Literal, TypeAlias
 
 from regreen.errors import RegreenError, UsageError
 from regreen.events import Event, EventKind, EventLog
-from regreen.fix import FixRequest, FixRun, Insight, Proposer, Scope, StopRules, drive
+from regreen.fix import FixRequest, FixRun, Scope, StopRules, drive
+from regreen.fix.hints import with_reason
 from regreen.fix.scope import matches
 from regreen.jobs import Job
 from regreen.model import Attempt, Proposal, StopReason, TamperPolicy, Tried
 from regreen.proposers.caller import CallerProposer
-from regreen.proposers.chain import ChainProposer
+from regreen.proposers.chain import ChainProposer, Explains
 from regreen.proposers.scripted import ScriptedProposer
 from regreen.session.fix_bench import bench_of
 from regreen.session.recording import request_of
@@ -25,13 +26,14 @@ from regreen.session.scoping import default_paths
 from regreen.session.searching import Hints, OfflineSearch
 from regreen.store import new_id
 from regreen.tools.text import cut
-from regreen.wire import Json, to_json, to_object
+from regreen.wire import Json, shortened, to_json, to_object
 
 ProposerName: TypeAlias = Literal["auto", "search", "caller", "scripted"]
 
 _AUTO_SEARCH_S = 60.0
 _MAX_ATTEMPTS_SHOWN = 20
 _MAX_DIFF_CHARS = 8_000
+_MOST_NOTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class FixOptions:
     budget_cpu_s: float = 0.0  # of processor time for tests; 0 = no limit, as for the next two
     budget_tokens: int = 0
     budget_usd: float = 0.0
+    script_from: int = 0  # proposals of the script that an earlier run has judged
     first: tuple[Proposal, ...] = ()  # handed in before any proposer is asked: what an earlier run had kept
     history: tuple[Tried, ...] = ()  # tries of an earlier run, told to the proposer
     resumes: str = ""  # the run that this one goes on from
@@ -62,7 +65,7 @@ class FixJob:
     job: Job
     run: FixRun
     caller: CallerProposer | None
-    proposers: list[Proposer] = field(default_factory=list["Proposer"])
+    proposers: list[Explains] = field(default_factory=list["Explains"])
 
     def submit(self, proposal: Proposal) -> int:
         """Hand in a caller's fix; returns the number that its attempt will have."""
@@ -144,14 +147,17 @@ def _drive(fix_job: FixJob) -> None:
     try:
         run.start()
         if run.outcome is None:
-            asyncio.run(drive(run, ChainProposer(fix_job.proposers)))
+            chain = ChainProposer(fix_job.proposers)
+            outcome = asyncio.run(drive(run, chain))
+            if outcome.reason is StopReason.PROPOSER_FAILED:
+                run.outcome = replace(outcome, hint=with_reason(outcome.hint, chain.why))
     except RegreenError:
         run.stop(StopReason.CANCELLED)
         raise
 
 
 def _assemble(session: Session, options: FixOptions) -> FixJob:
-    scripted = _scripted(options)  # before anything is recorded: a bad script is the caller's mistake
+    script = _script(options)  # before anything is recorded: a bad script is the caller's mistake
     _check_paths(session, options)
     limits = session.settings.limits
     run_id = new_id("job")
@@ -168,20 +174,24 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
     request = FixRequest(run_id, options.selection, scope, rules, options.keep_partial, options.history)
     folder = session.store.run_folder(run_id)
     log = EventLog(run_id, folder / "events.jsonl", session.redact, time.time)
-    asked = request_of(session, options, rules)
+    asked = request_of(session, options, rules, script)
     job = Job(run_id, "fix", session.key, session.store, asked)
     session.jobs.add(job)
     narrate = _Narrator()
     log.subscribe(lambda event: job.set_progress(narrate(event)))
     log.emit("run_started", repo=session.root, request=asked)
     caller = _caller(session, job, options)
-    hints = Hints(session, job.cancel, request.scope.allows)
-    bench = bench_of(session, job, log, folder, hints if caller is not None else lambda _: Insight())
+    hints = Hints(session, job.cancel, request.scope.allows, gathers=caller is not None)
+    log.subscribe(hints.hear)
+    bench = bench_of(session, job, log, folder, hints)
     run = FixRun(request, bench, log)
     fix_job = FixJob(job, run, caller)
     if options.first:
         fix_job.proposers.append(ScriptedProposer(options.first))
-    fix_job.proposers.extend(scripted or _proposers(session, fix_job, options, log, hints))
+    if options.script is not None:
+        why = "The script has no further proposal." if script else "The script is empty."
+        fix_job.proposers.append(ScriptedProposer(script[options.script_from :], why))
+    fix_job.proposers.extend(_proposers(session, fix_job, options, log, hints))
     return fix_job
 
 
@@ -195,12 +205,10 @@ def _check_paths(session: Session, options: FixOptions) -> None:
             )
 
 
-def _scripted(options: FixOptions) -> list[Proposer]:
+def _script(options: FixOptions) -> tuple[Proposal, ...]:
     if (options.proposer == "scripted") != (options.script is not None):
         raise UsageError("invalid_arguments", "proposer `scripted` and a script belong together", "give both")
-    if options.script is None:
-        return []
-    return [ScriptedProposer.from_file(options.script)]
+    return ScriptedProposer.from_file(options.script).left if options.script is not None else ()
 
 
 def _caller(session: Session, job: Job, options: FixOptions) -> CallerProposer | None:
@@ -213,8 +221,8 @@ def _caller(session: Session, job: Job, options: FixOptions) -> CallerProposer |
     )
 
 
-def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: EventLog, hints: Hints) -> list[Proposer]:
-    chain: list[Proposer] = []
+def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: EventLog, hints: Hints) -> list[Explains]:
+    chain: list[Explains] = []
     if options.proposer in ("auto", "search"):
         chain.append(
             OfflineSearch(
@@ -223,7 +231,7 @@ def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: Even
                 fix_job.job.cancel,
                 limit_s=_AUTO_SEARCH_S if options.proposer == "auto" else math.inf,
                 on_progress=lambda p: _emit(log, "search_progress", tried=p.tried, plausible=p.plausible),
-                on_suspicious=hints.suspect,
+                hints=hints,
             )
         )
     if fix_job.caller is not None:
@@ -242,7 +250,7 @@ class _Narrator:
         match event.kind:
             case "attempt_started":
                 self._stage = f"attempt {data['number']}"
-                return f"{self._stage}: {data.get('note') or 'applying edits'}"
+                return f"{self._stage}: {shortened(str(data.get('note') or 'applying edits'), _MOST_NOTED)}"
             case "tests_progress":
                 return f"{self._stage}: {_tests_text(data['done'], data['total'])}"
             case "search_progress":

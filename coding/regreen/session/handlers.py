@@ -16,6 +16,7 @@ from regreen.session.fixing import FixOptions
 from regreen.session.repository import Session
 from regreen.session.running import start_tests
 from regreen.wire import Json, to_json, to_object
+from regreen.workspace.paths import check_size
 
 if TYPE_CHECKING:
     from regreen.session.engine import Engine
@@ -202,6 +203,8 @@ def _proposal(args: Mapping[str, Any]) -> Proposal:
             "give edits as `text` or as `replacements`, one of the two",
             'for example replacements=[{"path": "a.py", "search": "old line", "replace": "new line"}]',
         )
+    for replacement in replacements:
+        check_size(replacement.path)
     return Proposal(args.get("text", ""), replacements, args.get("format", "auto"), args.get("note", ""))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from regreen.errors import Busy
 from regreen.jobs import lives
 from regreen.model import Outcome, RestoreReport, StopReason
+from regreen.session import copies
 from regreen.session.locking import Holder, TreeLock
 from regreen.session.resolve import work_tree
 from regreen.wire import to_json
@@ -43,6 +44,7 @@ def acquire(session: Session, lock: TreeLock) -> None:
 
 def recover(session: Session) -> dict[str, RestoreReport]:
     """Finish what a killed process left: restore its runs' changes. Returns what was put back, by run."""
+    copies.sweep(session.store)
     if not _unfinished(session) or any(r["pid"] != os.getpid() for r in _live_runs(session)):
         return {}
     lock = session.run_lock()

@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Row
@@ -65,8 +65,13 @@ def proposal_of(data: Mapping[str, Any]) -> Proposal:
     )
 
 
-def request_of(session: Session, options: FixOptions, rules: StopRules) -> dict[str, Json]:
-    """All that is needed to start the same run again. `base` tells which files there were."""
+def request_of(
+    session: Session, options: FixOptions, rules: StopRules, script: Sequence[Proposal] = ()
+) -> dict[str, Json]:
+    """All that is needed to start the same run again, or to go on from it. `base` tells which files there were.
+
+    The proposals are judged in order: the `first` of an earlier run, then those of the script from `script_from` on.
+    """
     files = session.files()
     return {
         "selection": list(options.selection),
@@ -79,7 +84,10 @@ def request_of(session: Session, options: FixOptions, rules: StopRules) -> dict[
         "budget_tokens": rules.budget_tokens,
         "budget_usd": rules.budget_usd,
         "keep_partial": options.keep_partial,
-        "script": str(options.script or ""),
+        "script": str(options.script.absolute()) if options.script else "",
+        "script_hash": script_hash(script),
+        "script_from": options.script_from,
+        "first": len(options.first),
         "resumes": str(getattr(options, "resumes", "")),
         "python": session.settings.python,
         "strict_edits": session.settings.strict_edits,
@@ -89,6 +97,11 @@ def request_of(session: Session, options: FixOptions, rules: StopRules) -> dict[
             "names": names_hash(files.paths),
         },
     }
+
+
+def script_hash(proposals: Sequence[Proposal]) -> str:
+    """One hash for the proposals of a script."""
+    return hashlib.sha256(json.dumps([to_object(p) for p in proposals]).encode()).hexdigest()
 
 
 def names_hash(paths: tuple[str, ...]) -> str:

@@ -1,8 +1,8 @@
 """A recorded run once more: its proposals, in a copy of the repository as it was, with the tests really run, no model.
 
-The copy has a state folder of its own; the user's tree is only read. What the run, and edits of regreen after it, have
-changed comes from the journal's old bytes; other files are taken as they are now, and named where they are newer than
-the run.
+The copy has a state folder of its own; the user's tree is only read: where no sandbox keeps the tests from writing to
+installed dependencies in it, these are copied as well. What the run, and edits of regreen after it, have changed comes
+from the journal's old bytes; other files are taken as they are now, and named where they are newer than the run.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +18,8 @@ from typing import Any, cast
 
 from regreen.errors import Busy, EnvironmentFault, UsageError
 from regreen.jobs import STOP_S, lives
+from regreen.sandbox import require
+from regreen.session.copies import copy_folder
 from regreen.session.copying import Copy, Stopped, copy_tree
 from regreen.session.engine import Engine
 from regreen.session.fixing import FixOptions
@@ -85,7 +85,8 @@ def replay(
         listed = session.files()
         barrier = session.git is not None or _inside_repository(folder)
         root = folder / "copy" / session.root.name
-        copy = copy_tree(session.workspace, listed, root, older=older, barrier=barrier, stopped=stopped)
+        copy = copy_tree(session.workspace, listed, root, older=older, barrier=barrier, linked=_is_closed(session),
+                         stopped=stopped)  # fmt: skip
         notes = [*copy.notes, *_changed_since(session, run, older)]
         again = _run(_settings(session, run, copy, folder), run, recorded, root, on_progress, stopped)
     then: list[dict[str, Any]] = cast("Any", session.redact.deep(cast("Any", [a for _, a in recorded])))
@@ -124,11 +125,8 @@ def _older(session: Session, run: RunRecord) -> dict[str, FileImage]:
 def _folder(session: Session, keep: Path | None) -> Generator[Path]:
     """An empty folder, gone at the end; `keep` itself stays."""
     if keep is None:
-        made = Path(tempfile.mkdtemp(prefix="regreen-replay-"))
-        try:
-            yield Path(os.path.realpath(made))
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
+        with copy_folder(session.store) as made:
+            yield made
         return
     real = Path(os.path.realpath(keep))
     if real.is_relative_to(session.root) or session.root.is_relative_to(real):
@@ -137,6 +135,20 @@ def _folder(session: Session, keep: Path | None) -> Generator[Path]:
         raise UsageError("invalid_arguments", f"{keep} is not an empty folder", "name a new one")
     real.mkdir(mode=0o700, parents=True, exist_ok=True)
     yield real
+
+
+def _is_closed(session: Session) -> bool:
+    """Whether the sandbox keeps tests in the copy from changing anything in the original."""
+    level, root = require(session.settings), session.root
+    if any(root.is_relative_to(w) or w.is_relative_to(root) for w in map(_real, session.settings.writable)):
+        return False
+    if level.level == "landlock":
+        return bool(level.namespaces)  # else modes and times can be changed
+    return level.level in ("bwrap", "seatbelt", "container")
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def _inside_repository(folder: Path) -> bool:
@@ -149,8 +161,11 @@ def _settings(session: Session, run: RunRecord, copy: Copy, folder: Path) -> Set
     """The user's settings, for the copy: its own state, the run's interpreter, and what goes by the root's path."""
     now, old, new = session.settings, str(session.root), str(copy.root)
     seen = os.pathsep.join([now.environ.get("PATH", ""), *(f"{old}/{link}" for link in copy.links)])
-    python = _interpreter(run)
+    python = _in_copy(_interpreter(run) or now.python, copy, old)
+    seen = os.pathsep.join(_in_copy(entry, copy, old) for entry in seen.split(os.pathsep))
     environ = {k: v for k, v in now.environ.items() if k != "PATH"} | {"PATH": seen}  # what is on it, tests may read
+    if "VIRTUAL_ENV" in environ:
+        environ["VIRTUAL_ENV"] = _in_copy(environ["VIRTUAL_ENV"], copy, old)
     paths = [*_mapped(python, old, new), *filter(None, [now.test_environ.get("PYTHONPATH", "")])]
     given = {**now.test_environ, **({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})}
     return replace(
@@ -160,7 +175,7 @@ def _settings(session: Session, run: RunRecord, copy: Copy, folder: Path) -> Set
         test_environ=given,
         roots=(copy.root,),
         mode="auto",
-        python=python or now.python,
+        python=python,
         strict_edits=bool(run.request.get("strict_edits", now.strict_edits)),
         custom_tests={new if k == old else k: v for k, v in now.custom_tests.items()},
         gates={new if k == old else k: v for k, v in now.gates.items()},
@@ -173,6 +188,13 @@ def _interpreter(run: RunRecord) -> str:
     path, argv = str(evidence.get("interpreter", "")), evidence.get("argv", [])
     is_python = argv[:2] == [path, "-m"]
     return path if is_python and Path(path).exists() else str(run.request.get("python", ""))
+
+
+def _in_copy(path: str, copy: Copy, old: str) -> str:
+    """The copy's counterpart of a path in what was installed in the original and is copied; else the path itself."""
+    inner = path[len(old) + 1 :] if path.startswith(old + "/") else ""
+    ours = any(inner == folder or inner.startswith(folder + "/") for folder in copy.installed)
+    return f"{copy.root}/{inner}" if inner and ours else path
 
 
 def _mapped(python: str, old: str, new: str) -> list[str]:

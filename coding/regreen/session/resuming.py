@@ -14,13 +14,15 @@ from typing import Any
 from regreen.errors import Busy, UsageError
 from regreen.jobs import lives
 from regreen.model import AttemptState, Proposal, Tried
+from regreen.proposers.scripted import ScriptedProposer
 from regreen.session.fixing import FixOptions, ProposerName
-from regreen.session.recording import RecordedAttempt, RunRecord, find_run, recorded_attempts
+from regreen.session.recording import RecordedAttempt, RunRecord, find_run, recorded_attempts, script_hash
 from regreen.session.repository import Session
 from regreen.store import Store
 
 _MAX_TOLD = 20  # earlier tries
 _MAX_DIFF_CHARS = 2_000  # of each
+_OTHER = "name a script to go on with, or another proposer"
 _NOTHING_LEFT = ("fixed", "already_green")
 
 
@@ -39,9 +41,13 @@ def resumed(session: Session, run_id: str, anew: Anew, *, caller_present: bool =
     run = _resumable(session, run_id)
     attempts = recorded_attempts(session.store, run.id)
     asked = run.request
+    proposer = _proposer(asked, anew, caller_present=caller_present)
+    script, script_from = anew.script, 0
+    if proposer == "scripted" and script is None:
+        script, script_from = _rest(run, attempts)
     return FixOptions(
         selection=tuple(asked.get("selection", ())),
-        proposer=_proposer(asked, anew, caller_present=caller_present),
+        proposer=proposer,
         paths=tuple(asked.get("paths", ())),
         tests=asked.get("tests", "readonly"),
         max_attempts=anew.max_attempts or asked.get("max_attempts", 0),
@@ -50,7 +56,8 @@ def resumed(session: Session, run_id: str, anew: Anew, *, caller_present: bool =
         budget_tokens=asked.get("budget_tokens", 0),
         budget_usd=asked.get("budget_usd", 0.0),
         keep_partial=asked.get("keep_partial", False),
-        script=anew.script,
+        script=script,
+        script_from=script_from,
         first=_kept(session, run, attempts),
         history=_history(session.store, run),
         resumes=run.id,
@@ -83,9 +90,6 @@ def _proposer(asked: Mapping[str, Any], anew: Anew, *, caller_present: bool) -> 
     if anew.script is not None:
         return "scripted"
     wanted: ProposerName = anew.proposer or asked.get("proposer", "auto")
-    if wanted == "scripted":
-        raise UsageError("invalid_arguments", "the old run's script is used up, as far as it was tried",
-                         "name a new script, or another proposer")  # fmt: skip
     return "auto" if wanted == "caller" and not caller_present else wanted
 
 
@@ -95,19 +99,51 @@ def _kept(session: Session, run: RunRecord, attempts: tuple[RecordedAttempt, ...
     left = {path: after for path, (before, after) in touched.items() if before != after}
     if left and all(session.workspace.image(path).sha256 == after for path, after in left.items()):
         return ()
-    return tuple(proposal for proposal, attempt in attempts if attempt.get("kept"))
+    return _carried(session.store, run, attempts)
+
+
+def _carried(store: Store, run: RunRecord, attempts: tuple[RecordedAttempt, ...]) -> tuple[Proposal, ...]:
+    """What the run had kept, and of what it should have begun with, what it did not come to judge."""
+    kept = tuple(proposal for proposal, attempt in attempts if attempt.get("kept"))
+    left = run.request.get("first", 0) - len(attempts)
+    if left <= 0 or (earlier := _resumed_by(store, run)) is None:
+        return kept
+    return (*kept, *_carried(store, earlier, recorded_attempts(store, earlier.id))[-left:])
+
+
+def _resumed_by(store: Store, run: RunRecord) -> RunRecord | None:
+    """The run that this one went on from, where it is still known."""
+    earlier = run.request.get("resumes")
+    return find_run(store, earlier) if earlier and store.rows("SELECT id FROM runs WHERE id = ?", earlier) else None
+
+
+def _rest(run: RunRecord, attempts: tuple[RecordedAttempt, ...]) -> tuple[Path, int]:
+    """The old run's script, and how many of its proposals have been judged: one that was in hand has not."""
+    asked = run.request
+    if not asked.get("script"):
+        raise UsageError("invalid_arguments", f"{run.id} has no script to go on with", _OTHER)
+    path = Path(asked["script"])
+    try:
+        script = ScriptedProposer.from_file(path).left
+    except UsageError as e:
+        raise UsageError(
+            "invalid_arguments", f"the script of {run.id} cannot be read again: {e.message}", _OTHER
+        ) from e
+    if asked.get("script_hash", script_hash(script)) != script_hash(script):
+        raise UsageError("invalid_arguments", f"{path}, the script of {run.id}, has changed since", _OTHER)
+    judged = asked.get("script_from", 0) + max(0, len(attempts) - asked.get("first", 0))
+    if judged >= len(script):
+        raise UsageError("invalid_arguments", f"the script of {run.id} is used up: all {len(script)} of its proposals "
+                         "were judged", _OTHER)  # fmt: skip
+    return path, judged
 
 
 def _history(store: Store, run: RunRecord) -> tuple[Tried, ...]:
     """What was tried, oldest first, also by the runs that the old one had itself resumed; numbered through."""
     chain = [run.id]
-    asked = run.request
-    while (earlier := asked.get("resumes")) and earlier not in chain:
-        rows = store.rows("SELECT id FROM runs WHERE id = ?", earlier)
-        if not rows:
-            break
-        chain.append(earlier)
-        asked = find_run(store, earlier).request
+    while (earlier := _resumed_by(store, run)) is not None and earlier.id not in chain:
+        chain.append(earlier.id)
+        run = earlier
     attempts = [attempt for run_id in reversed(chain) for _, attempt in recorded_attempts(store, run_id)]
     told = [_tried(number, attempt) for number, attempt in enumerate(attempts, 1)]
     return tuple(told[-_MAX_TOLD:])

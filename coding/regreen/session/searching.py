@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from regreen.events import Event
 from regreen.fix import FixRun, Insight
 from regreen.model import Brief, Proposal, SuiteReport, SuspiciousLine
 from regreen.sandbox import Cancel
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from regreen.proposers.search import SearchProgress, SearchProposer
     from regreen.testing import Interpreter
 
+_PYTHON = ("pytest", "unittest", "custom")  # runners whose tests the search may be able to run
 _SHARE = 0.8  # of the budget that is left: what a search finds must still be verified within the budget
 _INSIGHT_S = 8.0
 _INSIGHT_FILES = 6
@@ -42,29 +44,43 @@ class OfflineSearch:
         *,
         limit_s: float,
         on_progress: Callable[[SearchProgress], None],
-        on_suspicious: Callable[[Sequence[SuspiciousLine]], None],
+        hints: Hints,
     ) -> None:
         self._session, self._run, self._cancel = session, run, cancel
         self._limit_s = limit_s
         self._on_progress = on_progress
-        self._on_suspicious = on_suspicious
+        self._hints = hints
         self._search: SearchProposer | None = None
+        self._why_not = ""
 
     async def propose(self, brief: Brief) -> Proposal | None:
         self._search = self._search or self._make()
         if self._search is None:
             return None
         proposal = await self._search.propose(brief)
-        self._on_suspicious(self._search.suspicious)
+        self._hints.suspect(self._search.suspicious)
         return proposal
+
+    @property
+    def why(self) -> str:
+        """Why there is no further proposal."""
+        return self._why_not or (self._search.why if self._search is not None else "")
 
     def _make(self) -> SearchProposer | None:
         from regreen.proposers.search import SearchProposer
+        from regreen.testing import Interpreter, find_interpreter
+        from regreen.testing.selection import resolved
 
-        interpreter = project_interpreter(self._session, self._cancel)
-        if interpreter is None:
+        report = self._hints.report
+        if report is not None and report.runner not in _PYTHON:
+            self._why_not = f"The offline search repairs Python only, and these tests are run by {report.runner}."
+            return None
+        interpreter = find_interpreter(self._session.workspace, self._session.settings, self._cancel)
+        if not isinstance(interpreter, Interpreter):
+            self._why_not = f"The offline search found no interpreter: {interpreter.message.rstrip('.')}."
             return None
         request = self._run.request
+        ran = report.outcomes if report is not None else ()
         left_s = min(max(0.0, request.rules.budget_s - self._run.work_s), self._limit_s)
         files = self._session.files()
         return SearchProposer(
@@ -72,28 +88,43 @@ class OfflineSearch:
             files,
             interpreter,
             self._session.settings,
-            selection=request.selection,
+            selection=resolved(request.selection, self._session.root, ran),
             paths=[p for p in files.paths if request.scope.allows(p)],
             budget_s=left_s * _SHARE,
             wall_s=left_s,
             cancel=self._cancel,
             on_progress=self._on_progress,
+            flaky=self._hints.flaky,
         )
 
 
 class Hints:
-    """Gathers what helps a caller: suspicious lines, and signatures of the files they stand in. Kept once gathered."""
+    """Gathers what helps a caller: suspicious lines, and signatures of the files they stand in. Kept once gathered.
 
-    def __init__(self, session: Session, cancel: Cancel, allows: Callable[[str], bool]) -> None:
+    Also what the run has found out so far: `report` of the best tree, and which tests are `flaky`.
+    """
+
+    def __init__(self, session: Session, cancel: Cancel, allows: Callable[[str], bool], *, gathers: bool) -> None:
         self._session, self._cancel, self._allows = session, cancel, allows
+        self._gathers = gathers
+        self.report: SuiteReport | None = None
+        self.flaky: frozenset[str] = frozenset()
         self._known: Insight | None = None
         self._suspicious: tuple[SuspiciousLine, ...] = ()
+
+    def hear(self, event: Event) -> None:
+        """Listen to the run."""
+        if event.kind == "baseline_taken":
+            self.flaky = frozenset(cast("list[str]", event.data["flaky"]))
 
     def suspect(self, lines: Sequence[SuspiciousLine]) -> None:
         """Take over what a search has found out already."""
         self._suspicious = tuple(lines)
 
     def __call__(self, report: SuiteReport) -> Insight:
+        self.report = report
+        if not self._gathers:
+            return Insight()
         if self._known is None:
             suspicious = self._suspicious or self._localise(report)
             self._known = Insight(suspicious, self._signatures(report, suspicious))

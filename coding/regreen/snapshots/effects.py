@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from regreen.git import Git, GitFault
 from regreen.snapshots.capture import Capture, keep, raw
-from regreen.snapshots.evidence import Evidence, Witness
+from regreen.snapshots.evidence import Evidence, Witness, parents
 from regreen.snapshots.looking import FOLDER, SPECIAL, UNKNOWN, current, hash_of
 from regreen.snapshots.manifest import Budget, Manifest, pack, same, unpack
 from regreen.snapshots.objects import object_id
@@ -39,12 +39,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class SideEffects:
-    """What tests created, changed and deleted. Iterates over these paths; `unsure` is what may be somebody else's."""
+    """What tests created, changed and deleted. Iterates over these paths.
+
+    `unsure` is what may be somebody else's; `ignored` too, and git ignores it.
+    """
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self.created, *self.changed, *self.deleted))
@@ -145,7 +149,7 @@ class Ledger:
         is no test run to the end: it does not count for what recurs, and what was changed after that is late.
         """
         found: dict[str, str] = {}
-        changed: list[str] = []
+        again: dict[str, str] = {}
         late: set[str] = set()
         for path, info in Manifest(now, {}).changed_from(mark.tree).items():
             before = mark.tree.entries.get(path)
@@ -154,15 +158,15 @@ class Ledger:
             written = ours().get(path) == sha and (image is None or before is None or image.mode == before.mode)
             if written or _is_nothing(before, info, sha):
                 continue
-            changed.append(path)
             if self._equal(before, info, mark.tree.sources.get(path, ""), image):
+                again[path] = sha
                 continue
             found[path] = sha
-            if until_s and info is not None and info.kind != "directory" and info.ctime_ns > until_s * 1e9:
+            if until_s and _changed_ns(path, info, now) > until_s * 1e9:
                 late.add(path)
         with self._store.transaction() as db:
             if not until_s:
-                self.witness.note_changed(mark.snapshot, changed, self._habitual(mark.snapshot, changed, found))
+                self.witness.note_changed(mark.snapshot, found, again)
             self.witness.note_whole(mark.snapshot, mark.tree.entries, now)
             evidence = self.witness.evidence(mark.snapshot)
             known = self._by_path(mark.snapshot)
@@ -172,17 +176,14 @@ class Ledger:
                 self._note(mark, path, sha, doubt, known.get(path, []))
             db.execute("UPDATE marks SET state = 'closed' WHERE snapshot = ?", (mark.snapshot,))
         self._ended = (mark.snapshot, now)
-        return self._summary(mark, changed, evidence)
+        return self._summary(mark, [*found, *again], evidence)
 
-    def _habitual(self, snapshot: str, changed: list[str], found: Mapping[str, str]) -> set[str]:
-        """Of what changed, what nobody changes by working on it: the same bytes again, or a file that git ignores."""
-        counted = set(self.witness.counted(snapshot))
-        others = [p for p in changed if p in found and p in counted]
-        ignored: set[str] = set()
-        if others and self._git is not None:
+    def ignored(self, paths: Collection[str]) -> set[str]:
+        """Those of `paths` that git ignores."""
+        if paths and self._git is not None:
             with contextlib.suppress(GitFault):
-                ignored = self._git.ignored(others)
-        return {*ignored, *(p for p in changed if p not in found)}
+                return self._git.ignored(paths)
+        return set()
 
     def _equal(self, before: Stat | None, info: Stat | None, source: str, image: FileImage | None) -> bool:
         """Whether kind, mode and bytes are as before; only times may differ. Without a copy, times tell too."""
@@ -248,17 +249,27 @@ class Ledger:
         lasts = {p: rows[p][-1] for p in sorted(changed) if p in rows}
         lasts = {p: e for p, e in lasts.items() if not e.of_folder or e.after_sha not in ("", FOLDER)}
         sure = {p: rows[p][0].before is not None for p, e in lasts.items() if e.is_of_tests(evidence)}
+        unsure = [p for p in lasts if p not in sure]
+        ignored = self.ignored(unsure)
         return SideEffects(
             tuple(p for p, was in sure.items() if not was and lasts[p].after_sha),
             tuple(p for p, was in sure.items() if was and lasts[p].after_sha),
             tuple(p for p, was in sure.items() if was and not lasts[p].after_sha),
-            tuple(p for p in lasts if p not in sure))  # fmt: skip
+            tuple(p for p in unsure if p not in ignored), tuple(p for p in unsure if p in ignored))  # fmt: skip
 
 
 def hold(store: Store, snapshot: str, shas: set[str]) -> None:
     """Keep blobs as long as the snapshot is there."""
     with store.transaction() as db:
         db.executemany("INSERT OR IGNORE INTO snapshot_blobs VALUES (?, ?)", [(snapshot, s) for s in shas])
+
+
+def _changed_ns(path: str, info: Stat | None, now: Mapping[str, Stat]) -> int:
+    """When a path changed last; of one that is gone, when something came to or went from the nearest folder above."""
+    if info is not None:
+        return 0 if info.kind == "directory" else info.ctime_ns
+    above = next((now[folder] for folder in parents(path) if folder in now), None)
+    return 0 if above is None else above.mtime_ns
 
 
 def _of_folder(before: Stat | None, sha: str) -> bool:

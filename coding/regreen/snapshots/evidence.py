@@ -1,16 +1,16 @@
 """Who changed a path while tests ran: the tests, as far as something shows it. All else is not ours to touch.
 
-Two things show it: the test process was seen writing the path, or the path changed in at least two separate test runs
-of one snapshot and never between them, and not as somebody changes a file who works on it: the bytes were the same
-again, or git ignores the path. A folder that was seen written, and did come, go or give way to another in that
-test run, speaks for all below it; one that did not (a `mkdir` of what is there, a new mode) speaks for nothing.
+Two things show it: the test process was seen writing the path, or the path came to the same bytes in three test runs of
+one snapshot in a row, and never changed between them. Saving a file once more, or working on it, is neither. A folder
+that was seen written, and did come, go or give way to another in that test run, speaks for all below it; one that did
+not (a `mkdir` of what is there, a new mode) speaks for nothing.
 """
 
 from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Row
 
@@ -18,7 +18,7 @@ from regreen.errors import RegreenError
 from regreen.store import Store
 from regreen.workspace import Stat, Workspace
 
-_RECURS = 2
+_RECURS = 3
 _NEVER = -1_000_000
 _HEARD_EVERY_S = 0.5
 UNSURE = "changed while tests ran, and nothing shows that they did it; left as it is"
@@ -33,16 +33,25 @@ def parents(path: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of one snapshot: what tests changed, the folders that they changed as a whole, all above both."""
+    """What is known of one snapshot: `seen` are the paths that tests were seen writing, `recurring` those that change
+    again and again; `whole` the folders that they changed as a whole, `above` all folders above both."""
 
-    paths: frozenset[str]
+    seen: frozenset[str]
+    recurring: frozenset[str]
     whole: frozenset[str]
     above: frozenset[str]
 
     def shows(self, path: str, *, folder: bool = False) -> bool:
         """Whether tests changed `path`; for what is or was a folder, something seen below it shows that too."""
-        if path in self.paths or (folder and path in self.above):
+        if path in self.seen or path in self.recurring or (folder and path in self.above):
             return True
+        return self._in_whole(path)
+
+    def infers(self, path: str) -> bool:
+        """Whether it was concluded only, and not seen, that tests changed `path`."""
+        return path not in self.seen and (path in self.recurring or self._in_whole(path))
+
+    def _in_whole(self, path: str) -> bool:
         return any(above in self.whole for above in parents(path))
 
 
@@ -82,13 +91,23 @@ class Witness:
         with self._store.transaction() as db:
             db.executemany("UPDATE written SET whole = 1 WHERE snapshot = ? AND path = ?", whole)
 
-    def note_changed(self, snapshot: str, paths: Iterable[str], habitual: Collection[str]) -> None:
-        """Count one more test run in which these paths changed; for those that are not `habitual`, it is the first."""
+    def note_changed(self, snapshot: str, hashes: Mapping[str, str], again: Mapping[str, str]) -> None:
+        """Count one more test run: `hashes` are what it left where the bytes changed, `again` where they are as before.
+
+        Who changed in so many runs in a row is known for good; for all else, a run without it begins the count anew.
+        """
+        counted = {(r["path"], r["sha"]) for r in self._rows("seen_changed", snapshot)}
+        same = {os.fsencode(p): sha for p, sha in again.items() if (os.fsencode(p), sha) in counted}
+        rows = {os.fsencode(p): sha for p, sha in hashes.items()} | same
+        missed = [(snapshot, path, _RECURS) for path, _ in counted if path not in rows]
         with self._store.transaction() as db:
+            db.executemany("UPDATE seen_changed SET windows = 0 WHERE snapshot = ? AND path = ?"
+                           " AND windows BETWEEN 0 AND ? - 1", missed)  # fmt: skip
             db.executemany(
-                "INSERT INTO seen_changed VALUES (?, ?, 1) ON CONFLICT DO UPDATE"
-                " SET windows = CASE WHEN ? OR windows < 0 THEN windows + 1 ELSE 1 END",
-                [(snapshot, os.fsencode(p), p in habitual) for p in paths])  # fmt: skip
+                "INSERT INTO seen_changed (snapshot, path, windows, sha) VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE"
+                " SET windows = CASE WHEN windows < 0 OR windows >= ? THEN windows WHEN sha = excluded.sha"
+                " THEN windows + 1 ELSE 1 END, sha = excluded.sha",
+                [(snapshot, path, sha, _RECURS) for path, sha in rows.items()])  # fmt: skip
 
     def counted(self, snapshot: str) -> list[str]:
         """The paths that changed in a test run."""
@@ -103,9 +122,10 @@ class Witness:
     def evidence(self, snapshot: str) -> Evidence:
         written = self._rows("written", snapshot)
         recurring = [r for r in self._rows("seen_changed", snapshot) if r["windows"] >= _RECURS]
-        paths = frozenset(os.fsdecode(r["path"]) for r in (*written, *recurring))
+        seen = frozenset(os.fsdecode(r["path"]) for r in written)
+        again = frozenset(os.fsdecode(r["path"]) for r in recurring)
         whole = frozenset(os.fsdecode(r["path"]) for r in written if r["whole"])
-        return Evidence(paths, whole, frozenset(folder for path in paths for folder in parents(path)))
+        return Evidence(seen, again, whole, frozenset(folder for path in seen | again for folder in parents(path)))
 
     def _rows(self, table: str, snapshot: str) -> list[Row]:
         return self._store.rows(f"SELECT * FROM {table} WHERE snapshot = ?", snapshot)

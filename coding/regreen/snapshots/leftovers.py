@@ -43,10 +43,11 @@ class Leftovers:
 
     def reasons(
         self, snapshot: str, keep: Collection[str], landed: Mapping[str, str], told: Collection[str], final: bool
-    ) -> dict[str, str]:
+    ) -> tuple[dict[str, str], set[str]]:
         """Path -> why an effect stays. `landed` are hashes that edits left, `told` paths that need no word more.
 
         What may be somebody else's is only spoken of at the end (`final`): a later test run may yet make it clear.
+        Such files that git ignores come apart from the others: tools write there all the time.
         """
         evidence = self._ledger.witness.evidence(snapshot)
         found: dict[str, str] = {}
@@ -66,7 +67,9 @@ class Leftovers:
                 kind = folders if now in ("", FOLDER) and _only_folder(effects) else found
                 kind[path] = reason
         inside = {folder for path in (*found, *told, *folders) for folder in parents(path)}
-        return found | {path: reason for path, reason in folders.items() if path not in inside}
+        found |= {path: reason for path, reason in folders.items() if path not in inside}
+        ignored = self._ledger.ignored([path for path, reason in found.items() if reason == UNSURE])
+        return {path: reason for path, reason in found.items() if path not in ignored}, ignored
 
     def _by_path(self, snapshot: str) -> dict[str, list[Effect]]:
         found: dict[str, list[Effect]] = {}

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from regreen.errors import RegreenError
+from regreen.sandbox import nested
 from regreen.snapshots.watching import Area, Look, Seen, areas_of, below, look_at, stat_of
 from regreen.workspace import StaleFile, Workspace, is_version_control
 from regreen.workspace.beneath import Folder
@@ -71,16 +72,19 @@ class Guard:
     @classmethod
     def take(cls, workspace: Workspace) -> Guard:
         """Look before the tests run. A few milliseconds; bounded in names and bytes."""
-        areas = areas_of(workspace)
-        return cls(workspace, tuple((area, look_at(workspace, area)) for area in areas))
+        looks = tuple((area, look_at(workspace, area)) for area in areas_of(workspace))
+        nested.tell(workspace.root, looks[0][1].found)
+        return cls(workspace, looks)
 
     def verify(self, written: Collection[str], archive: Path) -> tuple[Tampered, ...]:
         """What differs now, by path. `written` are paths that the test process was seen writing, as it told them."""
         seen = {posixpath.normpath(p) for p in written if p and "\0" not in p}
         found: list[Tampered] = []
         for area, before in self.looks:
-            differences = list(_differences(before, look_at(self.workspace, area, before.found)))
+            now = look_at(self.workspace, area, before.found)
+            differences = list(_differences(before, now))
             if area.base is None:
+                nested.came(self.workspace.root, now.found.keys() - before.found.keys())
                 found += _Restorer(self.workspace, archive, seen).restore(differences)
             else:  # what is told of the tests' writing ends at the root
                 found += (Tampered(area.shown(d.path), d.what, False, why=_NO_EVIDENCE) for d in differences)

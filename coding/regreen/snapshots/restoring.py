@@ -7,7 +7,7 @@ exists is reported, never written from a guess; so is what changed while tests r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from regreen.errors import EnvironmentFault
 from regreen.git import Git
@@ -109,11 +109,23 @@ class Restorer:
         over = {*done.restored, *done.deleted} if plan.dry_run else set[str]()
         landed = {path: after for path, (_, after) in self._journal.touched(plan.run_id).items()}
         told = {*done.conflicts, *done.merged, *over}
-        left_over = self._leftovers.reasons(plan.snapshot, plan.keep, landed, told, plan.final)
+        left_over, ignored = self._leftovers.reasons(plan.snapshot, plan.keep, landed, told, plan.final)
         done.conflicts |= left_over
-        for path in [p for p in done.conflicts if p not in plan.keep and self._leftovers.is_recorded(plan.tree, p)]:
+        for path in [
+            p for p in done.conflicts if p not in plan.keep and self._is_back(plan.tree, p, edited=p in landed)
+        ]:
             del done.conflicts[path]
-        return done.report(plan.dry_run)
+        left = tuple(sorted(p for p in ignored if not self._leftovers.is_recorded(plan.tree, p)))
+        return replace(done.report(plan.dry_run), ignored=left)
+
+    def _is_back(self, tree: Manifest, path: str, *, edited: bool) -> bool:
+        """Whether a path is as recorded. One that the run edited is so too with a mode that somebody gave it since."""
+        if self._leftovers.is_recorded(tree, path):
+            return True
+        image, before = current(self._workspace, path), tree.entries.get(path)
+        if not edited or image is None or before is None or (image.kind, before.kind) != ("file", "file"):
+            return False
+        return image.mode != before.mode and self._ledger.is_source(tree.sources.get(path, ""), image.data)
 
     def _undo(self, plan: Plan, effects: Iterable[Effect], done: _Sum) -> None:
         left = [e for e in effects if e.after_sha != UNKNOWN]

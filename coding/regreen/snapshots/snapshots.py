@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from regreen.model import ChangeReport, Conflict, RestoreReport, Snapshot
 from regreen.snapshots import changes, objects
 from regreen.snapshots.effects import Landed, Ledger, Mark, SideEffects, hold
 from regreen.snapshots.heads import Heads, moved
+from regreen.snapshots.inner_heads import inner_moved
 from regreen.snapshots.known import Trees
 from regreen.snapshots.leftovers import Leftovers
 from regreen.snapshots.manifest import Manifest, pack, unpack
@@ -72,7 +73,8 @@ class Snapshots:
             self._trees.assure()
             db.execute("UPDATE snapshots SET tree = ?, commit_id = ?, manifest = ? WHERE id = ?",
                        (taken.tree, taken.commit, taken.record, name))  # fmt: skip
-            about = {"heads": taken.heads.rows() if taken.heads else None, "passed_over": sorted(taken.passed_over)}
+            about = {"heads": taken.heads.rows() if taken.heads else None, "inner": taken.inner,
+                     "passed_over": sorted(taken.passed_over)}  # fmt: skip
             db.execute("INSERT INTO surroundings VALUES (?, ?)", (name, pack(about)))
             hold(self._store, name, taken.kept)
         if taken.is_new_tree:
@@ -117,6 +119,11 @@ class Snapshots:
             made.setdefault(effect.path, set()).add(effect.after_sha)
         return {path: frozenset(hashes) for path, hashes in made.items()}
 
+    def inferred(self, snapshot: Snapshot, paths: Iterable[str]) -> list[str]:
+        """Those of `paths` that count as the tests' doing though no test was seen writing them: see `evidence`."""
+        evidence = self._ledger.witness.evidence(snapshot.id)
+        return sorted(path for path in paths if evidence.infers(path))
+
     def restore_run(
         self, run_id: str, snapshot: Snapshot,
         *, keep: frozenset[str] = frozenset(), dry_run: bool = False, final: bool = True,
@@ -132,8 +139,8 @@ class Snapshots:
         tree = self._manifest(snapshot.id) if known else Manifest({}, {})  # after a release: only the edits are left
         plan = Plan(run_id, snapshot.id, tree, keep, dry_run, final)
         report = self._restorer.restore(plan)
-        told = moved(self._heads(snapshot.id), Heads.of(self._git)) if final else ""
-        return replace(report, conflicts=(*report.conflicts, Conflict(".git", told))) if told else report
+        told = self._moved(snapshot.id) if final else ()
+        return replace(report, conflicts=(*report.conflicts, *told)) if told else report
 
     def release(self, snapshot: Snapshot, *, keep_blobs: bool = True) -> str:
         """Forget a snapshot: its hidden ref, its record, and copies that nothing else needs. Twice is fine.
@@ -240,6 +247,12 @@ class Snapshots:
     def _heads(self, name: str) -> Heads | None:
         rows = self._surroundings(name).get("heads")
         return Heads.from_rows(rows) if rows else None
+
+    def _moved(self, name: str) -> tuple[Conflict, ...]:
+        """What of git moved since the snapshot, here and in the repositories inside."""
+        told = moved(self._heads(name), Heads.of(self._git))
+        inner = inner_moved(self._workspace.root, self._surroundings(name).get("inner") or {})
+        return (*([Conflict(".git", told)] if told else []), *(Conflict(path, why) for path, why in inner))
 
     def _landed(self, run_id: str) -> dict[str, str]:
         """The hashes that the run's edits left, by path."""

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regreen.git import Git, GitFault
+from regreen.sandbox import nested
 from regreen.snapshots import objects
 from regreen.snapshots.capture import Repository, capture
 from regreen.snapshots.heads import Heads
+from regreen.snapshots.inner_heads import inner_heads
 from regreen.snapshots.known import Trees
 from regreen.snapshots.manifest import Manifest
 from regreen.snapshots.objects import IndexCopy
@@ -32,6 +34,7 @@ class Taken:
     record: bytes
     passed_over: frozenset[str]
     heads: Heads | None
+    inner: dict[str, list[str]]
     tree: str
     commit: str
     kept: set[str]
@@ -59,15 +62,17 @@ class Taker:
             with ThreadPoolExecutor(1) as aside:
                 stood = aside.submit(self._stand, name, index, same, begin)
                 walk = self.walker.first(Walk({}, known.passed_over, known.hidden) if same else None)
+                nested.tell(self.workspace.root, (f"{folder}/{nested.NAME}" for folder in walk.repositories))
                 moved = known.moved(walk.entries)
                 heads, repository = stood.result()
+            inner = inner_heads(self.workspace.root, walk.repositories)
             found = capture(self.store, self.workspace, repository, walk.entries, moved, name)
         finally:
             objects.drop_copy(file)
         manifest = Manifest(walk.entries, found.capture.sources)
         now = replace(found.known, passed_over=walk.passed_over, hidden=walk.hidden)
         record = self.trees.record(manifest, found.certain, now, moved, found.asked, begun_s)
-        return Taken(manifest, record, walk.passed_over, heads, found.capture.tree, found.capture.commit,
+        return Taken(manifest, record, walk.passed_over, heads, inner, found.capture.tree, found.capture.commit,
                      found.capture.kept, self.trees.known.base != known.base)  # fmt: skip
 
     def _copy(self, file: Path, now_s: float) -> IndexCopy | None:

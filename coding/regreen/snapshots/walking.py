@@ -14,6 +14,7 @@ from typing import Protocol
 from regreen.errors import RegreenError
 from regreen.git import Git, GitFault
 from regreen.repo import linked_trees
+from regreen.sandbox.nested import NAME
 from regreen.snapshots.evidence import parents
 from regreen.snapshots.looking import stats_of
 from regreen.snapshots.manifest import Manifest, is_derived
@@ -30,11 +31,13 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The tree as it is; the folders that were passed over; of what is in these, that which git tracks."""
+    """The tree as it is; the folders that were passed over; of what is in these, that which git tracks; and, of the
+    first walk, the folders that are repositories of their own."""
 
     entries: dict[str, Stat]
     passed_over: frozenset[str]
     hidden: frozenset[str]
+    repositories: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,14 @@ class Walker:
     def first(self, earlier: Walk | None = None) -> Walk:
         """The tree as it is. `earlier` is a walk since which the index has not changed."""
         skipped: set[str] = set()
+        repositories: set[str] = set()
 
         def enter(folder: str, opened: Folder) -> bool:
             if folder and self._is_environment(folder, opened):
                 skipped.add(folder)
                 return False
+            if folder and _holds_repository(opened):
+                repositories.add(folder)
             return True
 
         trees = linked_trees(self.git)
@@ -61,7 +67,8 @@ class Walker:
             hidden = earlier.hidden
         else:
             hidden = frozenset(self._tracked_below(skipped))
-        return Walk(found | stats_of(self.workspace, sorted(hidden)) if hidden else found, frozenset(skipped), hidden)
+        return Walk(found | stats_of(self.workspace, sorted(hidden)) if hidden else found, frozenset(skipped), hidden,
+                    frozenset(repositories))  # fmt: skip
 
     def again(self, base: Manifest, passed_over: frozenset[str], watch: Watch | None = None) -> Walk:
         """The tree now, seen as when `base` was recorded."""
@@ -111,6 +118,14 @@ class Walker:
             return [path for path in self.git.tracked() if _is_below(path, skipped)]
         except GitFault:
             return []
+
+
+def _holds_repository(opened: Folder) -> bool:
+    try:
+        opened.stat(NAME)
+    except OSError:
+        return False
+    return True
 
 
 def _is_below(path: str, folders: Collection[str]) -> bool:

@@ -21,6 +21,7 @@ from regreen.settings import Settings, own_interpreter
 from regreen.testing.looking import Look
 from regreen.workspace import Workspace
 
+BORROWED = "regreen's own, since the project has none"  # how the source of the last resort begins
 _WINDOWS = os.name == "nt"
 _VENVS = (".venv", "venv", "env")
 _PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?$")
@@ -65,7 +66,7 @@ def candidates(workspace: Workspace, settings: Settings, start: str) -> Iterator
         yield found
     if not anything:
         wanted = _not_installed(workspace, start)
-        yield Candidate(own_interpreter(), f"regreen's own, since the project has none{wanted}")
+        yield Candidate(own_interpreter(), f"{BORROWED}{wanted}")
 
 
 def _projects(workspace: Workspace, settings: Settings, start: str) -> Iterator[Candidate]:

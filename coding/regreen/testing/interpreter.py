@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from regreen.errors import EnvironmentFault
 from regreen.sandbox import Cancel, Command, Completed, child_environment, confine, isolation, run
 from regreen.settings import Settings
-from regreen.testing.environments import candidates, is_folder, is_there
+from regreen.testing.environments import BORROWED, candidates, is_folder, is_there
 from regreen.workspace import Workspace
 
 Needs: TypeAlias = Literal["pytest", "unittest"]
@@ -55,6 +55,11 @@ class Interpreter:
     pytest_version: str
     source: str
     venv: str = ""
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether it is regreen's own, for want of one of the project."""
+        return self.source.startswith(BORROWED)
 
     @property
     def shown(self) -> str:

@@ -89,7 +89,8 @@ def run_python(
         if cancel.is_set():
             return replace(blank, status=SuiteStatus.CANCELLED, message="the run was cancelled")
         return replace(blank, status=SuiteStatus.ENVIRONMENT, message=interpreter.message)
-    blank = replace(blank, interpreter=interpreter.path, argv=_shown(runner, interpreter, command, request))
+    argv = _shown(runner, interpreter, command, request)
+    blank = replace(blank, interpreter=interpreter.path, argv=argv, borrowed=interpreter.borrowed)
     if selected.unknown:
         return replace(blank, message=f"matches no test: {', '.join(selected.unknown)} (no such file or folder)")
     run = _Run(runner, request, interpreter, cancel, on_progress, process, started)

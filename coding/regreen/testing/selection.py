@@ -77,6 +77,17 @@ def find_name(name: str, ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def resolved(entries: Sequence[str], root: Path, ids: Iterable[str]) -> tuple[str, ...]:
+    """The entries with each bare name as the ids that it stands for, of those that a run of the entries told of.
+
+    Everything, which is (), where a name stands for none: it is not one of pytest's.
+    """
+    chosen = select(entries, root)
+    known = tuple(ids)
+    found = [find_name(name, known) for name in chosen.names]
+    return (*chosen.arguments, *(i for meant in found for i in meant)) if all(found) else ()
+
+
 def selects(entry: str, test: str) -> bool:
     """Whether `entry`, an argument, takes in the test of this id."""
     entry = entry.rstrip("/")

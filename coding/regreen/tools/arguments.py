@@ -48,7 +48,7 @@ def _value(name: str, value: object, schema: Schema) -> Any:
 def _from_json(name: str, text: str, kind: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _wrong(name, text, kind) from None
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from regreen.wire import shortened
+
 Data: TypeAlias = Mapping[str, Any]
 
 _MAX_FAILURES_CHARS = 8_000
@@ -15,19 +17,26 @@ _MAX_EDITS = 20
 _MAX_CONFLICTS = 20
 _MAX_NAMED = 5
 _MAX_DIFF_CHARS = 12_000
+_MAX_DIFF_LINES = 400
+_MAX_FILES = 50
+_MAX_SAID_CHARS = 4_000
+_MAX_PATH_CHARS = 200
+_MAX_CHARS = 64_000
+_PAGED = frozenset({"repo_skeleton", "extract_signatures", "read_file"})
 
 
 def say(tool: str, data: Data) -> str:
-    """The text for a result of this tool."""
+    """The text for a result of this tool. What is read in pages of the caller's own size is as long as these."""
     if "error" in data:
         return error_text(data["error"])
-    return _SAY[tool](data)
+    text = _SAY[tool](data)
+    return text if tool in _PAGED else shortened(text, _MAX_CHARS)
 
 
 def error_text(error: Data) -> str:
     """`kind: message`, then the hint."""
-    hint = f"\n{error['hint']}" if error.get("hint") else ""
-    return f"{error['kind']}: {error['message']}{hint}"
+    hint = f"\n{shortened(error['hint'], _MAX_SAID_CHARS)}" if error.get("hint") else ""
+    return f"{error['kind']}: {shortened(error['message'], _MAX_SAID_CHARS)}{hint}"
 
 
 def _skeleton(d: Data) -> str:
@@ -94,8 +103,8 @@ def _failed_edits(d: Data) -> str:
     failed = [e for e in d["edits"] if e.get("error") is not None]
     for e in failed[:_MAX_EDITS]:
         error = e["error"]
-        where = f"edit {e['index'] + 1} `{e['path']}`: " if e["path"] else ""
-        out.append(f"{where}{error['kind']}: {error['message']}")
+        where = f"edit {e['index'] + 1} `{shortened(e['path'], _MAX_PATH_CHARS)}`: " if e["path"] else ""
+        out.append(f"{where}{error['kind']}: {shortened(error['message'])}")
         if error["candidates"]:
             out.append(f"  matches at lines {', '.join(map(str, error['candidates']))}")
         if difference := error.get("first_difference"):
@@ -103,7 +112,7 @@ def _failed_edits(d: Data) -> str:
         if closest := error.get("closest"):
             out.append(f"  closest place, {_span(closest)}:\n{closest['text']}")
         if error["hint"]:
-            out.append(f"  {error['hint']}")
+            out.append(f"  {shortened(error['hint'])}")
     if len(failed) > _MAX_EDITS:
         out.append(f"... and {len(failed) - _MAX_EDITS} more edits that cannot be applied")
     out.extend(f"warning: {w}" for w in warnings)
@@ -180,9 +189,10 @@ def _fix(d: Data) -> str:
 
 
 def _attempt(a: Data) -> str:
-    out = [f"attempt {a['number']}: {a['message'] or a['state']}"]
+    said = shortened(a["message"])
+    out = [f"attempt {a['number']}: {said or a['state']}"]
     if a["state"] in ("refused", "repeated"):
-        out = [f"attempt {a['number']} {a['state']} ({a['refusal']}): {a['message']}"]
+        out = [f"attempt {a['number']} {a['state']} ({a['refusal']}): {said}"]
         if any("error" in e for e in a["edits"]):
             out.append(_failed_edits({"edits": a["edits"], "warnings": []}))
     for name in ("fixed", "broken", "further", "still"):
@@ -215,14 +225,12 @@ def _outcome(o: Data, d: Data) -> str:
         e = o["evidence"]
         out.append(f"verified cold, goal tests {e['goal_runs']}, {e['counts']['passed']} pass; plausible, not proven")
     if o["kept"]:
-        out.append(f"kept: {', '.join(o['kept_files'])} (restore({d['job_id']}) undoes it)")
+        out.append(f"kept: {', '.join(_some(o['kept_files'], _MAX_FILES))} (restore({d['job_id']}) undoes it)")
         out.append(cut(o["diff"], _MAX_DIFF_CHARS))
     elif o["restored"]:
         out.append("everything is as it was before the run")
-    out.extend(f"conflict: {c['path']}: {c['reason']}" for c in o["conflicts"][:_MAX_CONFLICTS])
-    if len(o["conflicts"]) > _MAX_CONFLICTS:
-        out.append(f"and {len(o['conflicts']) - _MAX_CONFLICTS} more conflicts")
-    out.extend(f"merged: {p}: your edits stay, the run's are out" for p in o.get("merged", []))
+    out.extend(_conflicts(o["conflicts"]))
+    out.extend(_some([f"merged: {p}: your edits stay, the run's are out" for p in o.get("merged", [])], _MAX_FILES))
     if o.get("old_bytes"):
         out.append(f"the old bytes of what was not put back: restore({o['old_bytes']})")
     if o["evidence"]["flaky"]:
@@ -249,20 +257,47 @@ def _cancel(d: Data) -> str:
 def _changes(d: Data) -> str:
     if not d["files"]:
         return f"no changes since {d['since']}"
-    lines = "\n".join(f"{f['action']} {f['path']} +{f['added']} -{f['removed']}" for f in d["files"][:200])
-    return f"{len(d['files'])} files changed since {d['since']}\n{lines}\n{cut(d['diff'], _MAX_DIFF_CHARS)}"
+    lines = _some([f"{f['action']} {f['path']} +{f['added']} -{f['removed']}" for f in d["files"]], _MAX_FILES)
+    text, left = shown_diff(d["diff"])
+    more = f"... {left}; the structured result has them" if left else ""
+    return "\n".join([f"{_count(len(d['files']), 'file')} changed since {d['since']}", *lines, text + more])
+
+
+def shown_diff(diff: str) -> tuple[str, str]:
+    """As many whole lines from the beginning of a diff of many files as are read, and the count of what is left."""
+    lines = diff.splitlines(keepends=True)  # only counted and joined again
+    size = taken = 0
+    while taken < len(lines) and taken < _MAX_DIFF_LINES and size + len(lines[taken]) <= _MAX_DIFF_CHARS:
+        size += len(lines[taken])
+        taken += 1
+    if taken == len(lines):
+        return diff, ""
+    files = sum(line.startswith("diff --git ") for line in lines[taken:])
+    more = f"{_count(len(lines) - taken, 'more line')} of the diff" + (f", of {files} more files" if files else "")
+    return diff[:size], more
 
 
 def _restored(d: Data) -> str:
     verb = "would be " if d["dry_run"] else ""
     out = [f"{len(d['restored'])} files {verb}restored, {len(d['deleted'])} {verb}deleted"]
-    out.extend(f"  {p}" for p in d["restored"][:50])
-    out.extend(f"  {p} (deleted)" for p in d["deleted"][:50])
-    out.extend(f"  {p} ({verb}merged: what was changed there since stays)" for p in d.get("merged", [])[:50])
-    out.extend(f"conflict: {c['path']}: {c['reason']}" for c in d["conflicts"])
+    out.extend(_some([f"  {p}" for p in d["restored"]], _MAX_FILES))
+    out.extend(_some([f"  {p} (deleted)" for p in d["deleted"]], _MAX_FILES))
+    merged = [f"  {p} ({verb}merged: what was changed there since stays)" for p in d.get("merged", [])]
+    out.extend(_some(merged, _MAX_FILES))
+    out.extend(_conflicts(d["conflicts"]))
     if d["transaction"]:
         out.append(f"transaction {d['transaction']} (restore undoes this restore)")
     return "\n".join(out)
+
+
+def _conflicts(conflicts: list[Data]) -> list[str]:
+    return _some([f"conflict: {c['path']}: {c['reason']}" for c in conflicts], _MAX_CONFLICTS, "conflicts")
+
+
+def _some(items: list[str], most: int, what: str = "") -> list[str]:
+    """The first of them, and how many more there are."""
+    left = len(items) - most
+    return items if left <= 0 else [*items[:most], f"and {left} more {what}".rstrip()]
 
 
 def cut(text: str, limit: int) -> str:

@@ -17,6 +17,7 @@ from regreen.errors import Refused
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_WRITTEN_OUT = re.compile(r"\\udc[89a-f][0-9a-f]")  # how a byte of a name that is not UTF-8 is told
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)", re.IGNORECASE)
 _UNSEEN = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u00ad]")  # ignored by some file systems
@@ -78,14 +79,23 @@ def clean(path: str, roots: tuple[str, ...] = ()) -> Named:
 def _check_form(path: str) -> None:
     if not path:
         raise invalid(path, "the path is empty", "give a path relative to the repository's root")
-    if len(path) > _MAX_PATH:
-        raise invalid(path[:80], f"the path has {len(path)} characters", f"at most {_MAX_PATH} are possible")
+    check_size(path)
+    if _WRITTEN_OUT.search(path):
+        raise invalid(path, r"`\udc..` stands for a byte that is not UTF-8; such a name cannot be given",
+                      "give the file a UTF-8 name, or work on it without regreen")  # fmt: skip
     if _CONTROL.search(path):
         raise invalid(path, "the path holds a control character", "remove it")
     if _URI.match(path):
         raise invalid(path, "a URI is not a path", "give a path relative to the repository's root")
     if _DRIVE.match(path) or path.startswith("\\") or ("\\" in path and ".." in re.split(r"[\\/]", path)):
         raise outside(path)
+
+
+def check_size(path: str) -> None:
+    """Refuse what is too long to be the path of anything, before anybody works with it."""
+    size = len(path) if len(path) > _MAX_PATH else len(path.encode("utf-8", "surrogatepass"))
+    if size > _MAX_PATH:
+        raise invalid(f"{path[:80]}…", f"the path has {size} bytes", f"at most {_MAX_PATH} are possible")
 
 
 def _below(path: str, roots: tuple[str, ...]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import pairwise
 from typing import TypeAlias
 
 from regreen.workspace.files import FileImage
 from regreen.workspace.looking import LINK_MARK
+from regreen.workspace.merging import is_plain
 from regreen.workspace.records import Entry, Version
 from regreen.workspace.writing import Content
 
@@ -33,6 +34,7 @@ class Goal:
     target: Version
     ours: frozenset[str]
     mode: int | None = None  # the mode that we left it with; another one is the user's, and stays
+    made: frozenset[str] = frozenset()  # those of `ours` that tests left: their mode is nobody's wish
     data: bytes | None = None  # the target's bytes; None: they are in the store
     note: str = ""  # a conflict to report although the path goes back as far as it can
     left: Version | None = None
@@ -49,7 +51,7 @@ def by_path(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 
 def goal_of(chain: list[Entry], ours: Collection[str], blend: Blend) -> Goal:
-    """Back to what was before the whole chain, with what somebody else changed in between.
+    """Back to what was before the whole chain, with what somebody else changed in between, be it only the mode.
 
     Where that does not merge, back to the last state that somebody else wrote.
     """
@@ -60,16 +62,37 @@ def goal_of(chain: list[Entry], ours: Collection[str], blend: Blend) -> Goal:
         plainly_back = entry.undoes and entry.after.sha in seen  # over what counted as ours then
         if entry.before.sha not in (last.after.sha, *ours) and not plainly_back:
             data = blend(last.after, entry.before, target, data)
-            merged = data is not None
             if data is not None:
                 target = Version(sha256(data).hexdigest(), _mode_of_merged(last.after, entry.before, target))
+                merged = merged or target.sha != entry.before.sha  # else there was nothing of ours in it
             else:  # a merge that cannot be made again is what it was
                 target, note = (entry.after, _LEFT) if entry.undoes else (entry.before, _PUT_BACK)
             written = set[str]()
+        elif _is_mode_given(last.after, entry, ours):
+            target = replace(target, mode=entry.before.mode)
         written.add(entry.after.sha)
         seen.add(entry.after.sha)
     left = chain[-1].after
-    return Goal(chain[0].path, target, frozenset({*written, *ours}), left.mode, data, note, left, merged and not note)
+    return Goal(
+        chain[0].path,
+        target,
+        frozenset({*written, *ours}),
+        left.mode,
+        frozenset(ours),
+        data,
+        note,
+        left,
+        merged=merged and not note,
+    )
+
+
+def _is_mode_given(left: Version, entry: Entry, made: Collection[str]) -> bool:
+    """Whether somebody gave the file another mode than we `left`, which `entry` then kept."""
+    before, after = entry.before, entry.after
+    if left.mode is None or before.mode in (None, left.mode) or not (is_plain(left) and is_plain(before)):
+        return False
+    kept = not after.sha or after.mode == before.mode  # if not, tests had changed it, which was known then
+    return before.sha not in made and kept
 
 
 def _mode_of_merged(left: Version, now: Version, target: Version) -> int | None:
@@ -100,7 +123,9 @@ def mode_to_restore(image: FileImage, goal: Goal) -> int | None:
     target = goal.target.mode
     if target is None or image.kind != "file" or not stat.S_ISREG(target):
         return target
-    return target if goal.mode is None or image.mode == goal.mode else image.mode
+    if goal.mode is None or image.mode == goal.mode or image.sha256 in goal.made:
+        return target
+    return image.mode
 
 
 def conflict_of(image: FileImage, goal: Goal) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,14 +77,17 @@ class _Round:
     partial_s: float = 0.0
     offered: int = 0
     done: bool = False
+    in_time: bool = True  # was everything tried?
+    shut: bool = False  # do goal tests fail to load?
+    failed: str = ""  # why the search could not go on
 
 
 class SearchProposer:
     """Proposes single edits that make the failing tests pass; later calls give the next best, or go on from a new tree.
 
     `budget_s` is the CPU time of all calls together, of the worker and its children; `wall_s` limits the time on the
-    clock (2.5 times the budget if not given). `paths` are the files that may be edited; test files never are. `notes`
-    says what the search could not do.
+    clock (2.5 times the budget if not given). `paths` are the files that may be edited; test files never are. `flaky`
+    tests say nothing about a candidate. `notes` says what the search could not do.
     """
 
     name = "search"
@@ -103,6 +106,7 @@ class SearchProposer:
         wall_s: float = 0.0,
         cancel: Cancel,
         on_progress: Callable[[SearchProgress], None] | None = None,
+        flaky: Collection[str] = (),
     ) -> None:
         self._workspace = workspace
         self._files = files
@@ -114,6 +118,7 @@ class SearchProposer:
         self._max_wall_s = wall_s or 2.5 * budget_s
         self._cancel = cancel
         self._on_progress = on_progress
+        self._flaky = frozenset(flaky)
         self._round: _Round | None = None
         self._cpu_s = 0.0
         self._wall_s = 0.0
@@ -124,6 +129,22 @@ class SearchProposer:
     def cpu_s(self) -> float:
         """CPU seconds used so far."""
         return self._cpu_s
+
+    @property
+    def why(self) -> str:
+        """Why there is no further proposal, in a sentence for the user; "" before the first."""
+        round_ = self._round
+        if round_ is None:
+            return ""
+        if not round_.texts:
+            return "The offline search repairs Python only, and this run may edit no Python file but tests."
+        if round_.failed:
+            return f"The offline search could not do its work: {round_.failed}."
+        if round_.shut and (broken := unparsable(round_.texts)):
+            return f"`{broken}` has a syntax error: the offline search changes only files that can be parsed."
+        ended = "its time was used up" if not round_.in_time else "it has no more to try"
+        found = "no other passes the tests" if round_.offered else "none made a failing test pass"
+        return f"The offline search tried {round_.tried} changes; {found}, and {ended}."
 
     async def propose(self, brief: Brief) -> Proposal | None:
         """The next patch, or None. Blocks its thread; ends soon after the cancel flag is set."""
@@ -154,6 +175,7 @@ class SearchProposer:
                 self._run(round_, brief, link, began)
         except (WorkerGone, TooLarge, EnvironmentFault) as e:
             round_.done = True
+            round_.failed = str(e)
             self.notes = (*self.notes, f"the search stopped: {e}")
         self._wall_s += time.monotonic() - began
 
@@ -168,13 +190,15 @@ class SearchProposer:
                 self._cpu_s += link.cpu_s
 
     def _run(self, round_: _Round, brief: Brief, link: Link, began: float) -> None:
-        baseline = run_baseline(link, list(round_.texts), brief.failing, stop_s=max(5.0, self._budget_s / 3))
+        stop_s = max(5.0, self._budget_s / 3)
+        baseline = run_baseline(link, list(round_.texts), brief.failing, flaky=self._flaky, stop_s=stop_s)
         if not baseline.goals:
             round_.done = True
-            self.notes = (*self.notes, "the failing tests pass in a copy of the listed files")
+            round_.failed = "the failing tests pass in a copy of the listed files"
+            self.notes = (*self.notes, round_.failed)
             return
         if round_.stream is None:
-            round_.goals = len(baseline.goals)
+            round_.goals, round_.shut = len(baseline.goals), bool(baseline.errors)
             round_.sources = parse(round_.texts, baseline.touched)
             round_.stream = iter(self._candidates(round_.sources, baseline))
         trial = Trial(link, baseline, round_.sources)
@@ -224,7 +248,7 @@ class SearchProposer:
         """Is it time to propose? Out of budget, enough rivals collected, or a partial repair to go on from."""
         used = self._cpu_s + link.cpu_s
         if used >= self._budget_s or self._wall_s + time.monotonic() - began >= self._max_wall_s:
-            round_.done = True
+            round_.done, round_.in_time = True, False
             return True
         if round_.plausible:
             more = max(0.5, round_.found_s / 3)
@@ -291,6 +315,11 @@ def read_texts(workspace: Workspace, paths: Sequence[str]) -> dict[str, str]:
         if len(data) <= _MAX_SOURCE_BYTES and not text.startswith("\ufeff") and "\r" not in text and "\f" not in text:
             found[path] = text
     return found
+
+
+def unparsable(texts: Mapping[str, str]) -> str:
+    """The first file that cannot be parsed; "" for none."""
+    return next((path for path in sorted(texts) if Source.parse(path, texts[path]) is None), "")
 
 
 def parse(texts: Mapping[str, str], touched: frozenset[str]) -> dict[str, Source]:

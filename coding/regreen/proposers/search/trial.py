@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from regreen.proposers.search.candidates import Candidate
@@ -15,10 +15,16 @@ from regreen.proposers.search.localise import Ran
 from regreen.proposers.search.observed import Observed
 from regreen.proposers.search.source import Source
 
-_FILTER = 4  # goal tests that every candidate runs: one per kind of failure
+_FILTER = 4  # goal tests that every candidate runs: one per kind of failure, and more where that costs little
+_MORE_S = 0.05  # what those more may take together
+_QUICK_S = 0.1  # tests below it are equally quick
 _FIRST_S = (0.15, 2.0)  # CPU limits of a test in the first and in the second tier: at least, at most
 _MANY_TESTS = 300  # above it, several tests share a child in the baseline
 _MANY_FAILING = 50  # a brief names no more: then all that fail are goals
+_LOOKS = 5  # runs of a test without a change, when a candidate that repairs something breaks it
+_MAX_LOOKS = 15  # of one test
+_LOOKS_WALL_S = 5.0
+_LOOKS_S = (0.5, 0.1)  # CPU time for them: so much, and this share of what the search has used
 _OTHERS_S = 1.0  # tests that do not run the changed line are left out when they take longer than this together
 
 
@@ -43,11 +49,15 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The tests of the selection in the private copy. `goals` are the ids to be repaired, collection errors too."""
+    """The tests of the selection in the private copy. `goals` are the ids to be repaired, collection errors too.
+
+    `flaky` tests were known to pass and fail without a change: they are not among the tests.
+    """
 
     tests: tuple[Test, ...]
     goals: frozenset[str]
     errors: tuple[Json, ...]
+    flaky: frozenset[str] = frozenset()
 
     @property
     def facts(self) -> Facts:
@@ -70,20 +80,27 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a candidate. `fixed` are goals that pass now; a patch is plausible when that is all of them."""
+    """What came of a candidate. `fixed` are goals that pass now; a patch is plausible when that is all of them.
+
+    `broken`: tests that kept it from being a patch although it repairs something.
+    """
 
     state: Literal["plausible", "partial", "no", "timeout", "skipped"]
     fixed: frozenset[str] = frozenset()
     pinned: int = 0  # tests that ran and passed
     cpu_s: float = 0.0
+    broken: tuple[str, ...] = ()
 
 
-def run_baseline(link: Link, files: Sequence[str], failing: Sequence[str], *, stop_s: float) -> Baseline:
+def run_baseline(
+    link: Link, files: Sequence[str], failing: Sequence[str], *, flaky: Collection[str] = (), stop_s: float
+) -> Baseline:
     """Collect and run every test once, traced. A test that hangs is stopped after some seconds."""
     hello = link.answer(60.0)
     link.cpu_s += float(hello["cpu_s"])
     wanted = frozenset(failing)
-    ids = sorted(hello["ids"], key=lambda i: (i not in wanted, hello["ids"].index(i)))
+    place = {i: n for n, i in enumerate(hello["ids"])}
+    ids = sorted((i for i in place if i not in flaky), key=lambda i: (i not in wanted, place[i]))
     message = {
         "do": "baseline", "ids": ids, "files": list(files), "chunk": max(1, math.ceil(len(ids) / _MANY_TESTS)),
         "goals": list(failing), "cpu_s": 1.5, "wall_s": 5.0, "memory_bytes": MEMORY_BYTES, "stop_s": stop_s,
@@ -96,7 +113,7 @@ def run_baseline(link: Link, files: Sequence[str], failing: Sequence[str], *, st
     bad: set[str] = {t.id for t in tests if t.outcome == "bad"} | {e["id"] for e in hello["errors"]}
     named = bad & wanted if len(wanted) < _MANY_FAILING else bad
     goals = frozenset(named or bad)
-    return Baseline(tests, goals, tuple(hello["errors"]))
+    return Baseline(tests, goals, tuple(hello["errors"]), frozenset(flaky))
 
 
 @dataclass
@@ -111,6 +128,9 @@ class Trial:
     def __post_init__(self) -> None:
         tests = self.baseline.tests
         self._wanted = {t.id: t.outcome for t in tests}
+        self._wanted.update(dict.fromkeys(self.baseline.flaky, "bad"))
+        self._looked: dict[str, int] = {}
+        self._looks_s = 0.0
         self._first = self._filter()
         ok = [t for t in tests if t.outcome == "ok"]
         self._slowest_s = max((t.used_s for t in ok), default=0.0)
@@ -118,14 +138,63 @@ class Trial:
         self._future = {path: _future(source.tree) for path, source in self.sources.items()}
 
     def _filter(self) -> list[str]:
-        """One goal test of each kind of failure, quick ones first; ids of files whose collection fails."""
-        goals = sorted((t for t in self.baseline.tests if t.id in self.baseline.goals), key=lambda t: (t.used_s, t.id))
+        """The goal tests that a candidate must pass one of to be looked at further; files whose collection fails.
+
+        One of each kind of failure, and more of the same kind where they are quick: no single change passes a test
+        that fails for two reasons, and alone it would hide every step. What runs few lines depends on few faults.
+        """
+        goals = sorted((t for t in self.baseline.tests if t.id in self.baseline.goals), key=_simplest)
         kinds = {t.kind: t for t in reversed(goals)}
-        chosen = sorted(kinds.values(), key=lambda t: (t.used_s, t.id))[:_FILTER]
+        chosen = sorted(kinds.values(), key=_simplest)[:_FILTER]
+        more_s = 0.0
+        for test in goals:
+            if test not in chosen and len(chosen) < _FILTER and more_s + test.used_s <= _MORE_S:
+                more_s += test.used_s
+                chosen.append(test)
         return [t.id for t in chosen] + sorted(e["id"] for e in self.baseline.errors)[:_FILTER]
 
     def run(self, candidate: Candidate, *, patient: bool = False) -> Verdict:
-        """Try one candidate. Raises WorkerGone. `patient` gives each test ten times the time."""
+        """Try one candidate. Raises WorkerGone. `patient` gives each test ten times the time.
+
+        One that repairs something and breaks a test gets another chance where that test is not to be relied on.
+        """
+        verdict = self._once(candidate, patient=patient)
+        while verdict.broken and self._unsteady(verdict.broken):
+            verdict = self._once(candidate, patient=patient, again=True, cpu_s=verdict.cpu_s)
+        if verdict.broken and self._has_time:  # the same change once more
+            verdict = self._once(candidate, patient=patient, again=True, cpu_s=verdict.cpu_s)
+        return verdict
+
+    @property
+    def _has_time(self) -> bool:
+        least_s, share = _LOOKS_S
+        return self._looks_s <= least_s + share * self.link.cpu_s
+
+    def _unsteady(self, broken: Sequence[str]) -> bool:
+        """Does one of these tests fail without a change, too? Such tests are left out from now on."""
+        known = [i for i in broken if self._wanted.get(i) == "ok" and self._looked.get(i, 0) < _MAX_LOOKS]
+        if not known or not self._has_time:
+            return False
+        message = {
+            "do": "baseline", "ids": known * _LOOKS, "files": (), "chunk": 1, "goals": (), "cpu_s": 1.5,
+            "wall_s": self._wall_s, "memory_bytes": MEMORY_BYTES, "stop_s": _LOOKS_WALL_S,
+        }  # fmt: skip
+        answer = self.link.ask(message, _LOOKS_WALL_S + 60.0)
+        self._looks_s += float(answer["cpu_s"])
+        self._looked |= {i: self._looked.get(i, 0) + _LOOKS for i in known}
+        flaky = {str(r["id"]) for r in answer["results"] if r["outcome"] == "bad"}
+        self._wanted.update(dict.fromkeys(flaky, "bad"))
+        self._rest.clear()
+        return bool(flaky)
+
+    def _once(self, candidate: Candidate, *, patient: bool = False, again: bool = False, cpu_s: float = 0.0) -> Verdict:
+        """`again`: although the same code has been tried; `cpu_s` is what that has used."""
+        verdict = self._ask(candidate, patient=patient, again=again)
+        if again:
+            self._looks_s += verdict.cpu_s
+        return replace(verdict, cpu_s=verdict.cpu_s + cpu_s)
+
+    def _ask(self, candidate: Candidate, *, patient: bool, again: bool) -> Verdict:
         limit = min(max(8 * self._slowest_s, _FIRST_S[0]), _FIRST_S[1]) * (10 if patient else 1)
         message = {
             "path": candidate.path, "source": candidate.source, "first": self._first, "wanted": self._wanted,
@@ -136,7 +205,7 @@ class Trial:
         rest = self._others(candidate)
         message |= {
             "do": "try", "mode": candidate.unit.mode, "unit": candidate.unit.text, "base": candidate.base.text,
-            "future": self._future[candidate.path], "rest": rest,
+            "future": self._future[candidate.path], "rest": rest, "again": again,
         }  # fmt: skip
         return self._judge(self.link.ask(message, 60.0 + self._wall_s * (len(rest) + _FILTER)))
 
@@ -152,7 +221,7 @@ class Trial:
         if known is None:
             tests = [t for t in self.baseline.tests if t.id not in self._first and t.outcome != "skipped"]
             goals = [t for t in tests if t.outcome == "bad" and t.id in self.baseline.goals]
-            passing = [t for t in tests if t.outcome == "ok"]
+            passing = [t for t in tests if self._wanted[t.id] == "ok"]
             near = [t for t in passing if candidate.line in t.lines.get(candidate.path, ())]
             far = [t for t in passing if t not in near]
             if sum(t.used_s for t in far) > _OTHERS_S:
@@ -174,8 +243,13 @@ class Trial:
         if status != "end":
             return Verdict("timeout" if status == "timeout" and not broken else "no", cpu_s=cpu_s)
         if broken or not fixed:
-            return Verdict("no", cpu_s=cpu_s)
+            return Verdict("no", cpu_s=cpu_s, broken=tuple(broken) if fixed else ())
         return Verdict("plausible" if fixed == self.baseline.goals else "partial", fixed, len(ok), cpu_s)
+
+
+def _simplest(test: Test) -> tuple[float, int, str]:
+    """Sort key: quick tests first, then what runs few lines."""
+    return (test.used_s if test.used_s > _QUICK_S else 0.0, sum(len(n) for n in test.lines.values()), test.id)
 
 
 def _future(tree: ast.Module) -> list[str]:

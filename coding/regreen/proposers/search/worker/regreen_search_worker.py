@@ -117,7 +117,7 @@ class Warm:
         except (SyntaxError, ValueError, RecursionError, OverflowError):
             return {"status": "invalid", "cpu_s": 0.0}
         key = (m["path"], m["cpu_s"], codes.fingerprint(code))
-        if key in self._seen:
+        if key in self._seen and not m["again"]:
             return {"status": "seen", "cpu_s": 0.0}
         self._seen.add(key)
         base = self._bases.get(m["base"])
