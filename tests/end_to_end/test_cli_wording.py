@@ -62,6 +62,8 @@ def test_no_error_of_the_engine_speaks_of_a_tools_argument():
         ("No further idea. Hand in a fix of your own (proposer=caller), or use another one.",
          "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
          "search repairs small faults in Python."),
+        ("It repairs Python only. Hand in a fix of your own (proposer=caller), or use another one.",
+         "It repairs Python only. Try a fix of your own with --script, or an agent through `regreen serve`."),
         ("only reads; use `dry_run`, or start again", "only reads; use `--dry-run`, or start again"),
         ("change it by hand, or allow it with `tests`.", "change it by hand, or allow it with `--tests-policy`."),
         ("start the run with `paths` that name this one", "start the run with `--paths` that name this one"),

@@ -21,6 +21,10 @@ _PHRASES = (
         "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
         "search repairs small faults in Python.",
     ),
+    (  # behind a reason
+        r"Hand in a fix of your own \(proposer=caller\)[^.]*\.",
+        "Try a fix of your own with --script, or an agent through `regreen serve`.",
+    ),
     # Said already, where it is so; how to go on is told with the run's id.
     (r"The run was cancelled; everything is as it was\.( Start it again when you are ready\.)?", ""),
     (r"Review the diff: all tests pass, which makes the fix plausible, not proven\.", ""),  # said beside it

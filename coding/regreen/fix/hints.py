@@ -5,6 +5,7 @@ from __future__ import annotations
 from regreen.fix.limits import Spent, StopRules
 from regreen.model import StopReason
 
+_NO_IDEA = "No further idea. "  # said where the proposer gives no reason of its own
 HINTS: dict[StopReason, str] = {
     StopReason.FIXED: "Review the diff: all tests pass, which makes the fix plausible, not proven.",
     StopReason.ALREADY_GREEN: "Nothing to fix: every selected test passes.",
@@ -24,7 +25,7 @@ HINTS: dict[StopReason, str] = {
     StopReason.TAMPERED: "Test files and test settings are read-only in this run. Change the code under test; if a "
                          "test is wrong, change it by hand, or allow it with `tests`.",
     StopReason.NEEDS_TEST_CHANGE: "The tests contradict each other or the intent: a person must decide.",
-    StopReason.PROPOSER_FAILED: "No further idea. Hand in a fix of your own (proposer=caller), or use another one.",
+    StopReason.PROPOSER_FAILED: f"{_NO_IDEA}Hand in a fix of your own (proposer=caller), or use another one.",
     StopReason.CANCELLED: "The run was cancelled; everything is as it was. Start it again when you are ready.",
     StopReason.REFUSED: "Policy did not allow the run: see the message for what to allow.",
 }  # fmt: skip
@@ -32,7 +33,7 @@ HINTS: dict[StopReason, str] = {
 
 def with_reason(hint: str, why: str) -> str:
     """The hint behind what the proposer said of giving up."""
-    return f"{why} {hint}" if why else hint
+    return f"{why} {hint.removeprefix(_NO_IDEA)}" if why else hint
 
 
 def hint_for(reason: StopReason, spent: Spent, rules: StopRules) -> str:
