@@ -63,7 +63,7 @@ class Ended:
     def told(self) -> set[str]:
         """Paths that somebody was told of as left."""
         recovered = {p for paths in self.said["conflicts"].values() for p in paths}
-        return recovered | {c["path"] for c in self.outcome.get("conflicts", [])}
+        return recovered | {c["path"] for c in self.outcome.get("conflicts", [])} | {*self.outcome.get("ignored", ())}
 
 
 def complaints(e: Ended) -> list[str]:

@@ -138,7 +138,10 @@ def recover_child(place: Place, kill_at: int) -> dict[str, Any]:
         else:
             with counted(engine, steps):
                 engine.session()
-        reports = {run: sorted(c.path for c in report.conflicts) for run, report in engine.recovered.items()}
+        reports = {
+            run: sorted({*(c.path for c in report.conflicts), *report.ignored})
+            for run, report in engine.recovered.items()
+        }
         merged = {path for report in engine.recovered.values() for path in report.merged}
     return {"conflicts": reports, "merged": sorted(merged)}
 

@@ -55,6 +55,8 @@ def _recovered(reports: Mapping[str, RestoreReport]) -> Iterator[Line]:
             f"{run_id} had been killed; {f'put back: {shown}' if shown else 'there was nothing to put back'}", "warn"
         )
         yield from (conflict_line(c.path, c.reason) for c in report.conflicts)
+        if report.ignored:
+            yield Line(report.about_ignored, "warn")
 
 
 def _ask(screen: Screen, question: Ask) -> bool:

@@ -15,7 +15,7 @@ from regreen.fix.naming import names
 from regreen.fix.progress import Target
 from regreen.fix.pruning import Kept
 from regreen.fix.verification import Base, Verdict
-from regreen.model import Attempt, Outcome, RestoreReport, StopReason, Usage
+from regreen.model import MAX_IGNORED, Attempt, Outcome, RestoreReport, StopReason, Usage
 
 _NEVER_KEPT = frozenset({StopReason.TAMPERED, StopReason.CANCELLED, StopReason.NEEDS_TEST_CHANGE})
 
@@ -65,12 +65,13 @@ class Ending:
             diff=self._diff(kept_files),
             evidence=replace(
                 evidence(history, self._runs.count, self._runs.written, self._uncovered, fixed=fixed),
-                remarks=(*self._bench.remarks, *_borrowed(history, kept_files), *self._noticed(restored)),
+                remarks=(*self._bench.remarks, *_borrowed(history, kept_files), *self._noticed(restored, old_bytes)),
             ),
             hint=hint(reason, history, self._request),
             conflicts=restored.conflicts,
             merged=restored.merged,
             put_back=restored.transaction,
+            ignored=restored.ignored[:MAX_IGNORED],
             old_bytes=old_bytes,
         )
 
@@ -90,7 +91,7 @@ class Ending:
         self._log.emit("restored", restored=report.restored, deleted=report.deleted, conflicts=report.conflicts)
         return report, old_bytes
 
-    def _noticed(self, restored: RestoreReport) -> Iterator[str]:
+    def _noticed(self, restored: RestoreReport, old_bytes: str) -> Iterator[str]:
         """What happened to files while tests ran that nobody was seen doing."""
         if inferred := self._runs.inferred:
             undo = " or ".join(f"`regreen restore {txn}`" for txn in list(dict.fromkeys(inferred.values()))[-2:])
@@ -98,7 +99,8 @@ class Ending:
                    " the same bytes in three test runs in a row, or lay in a folder that they made; if it was you, "
                    f"{undo} brings it back")  # fmt: skip
         if restored.ignored:
-            yield f"{names(restored.ignored)} changed while tests ran; git ignores it, and it stays as it is now"
+            undo = f" (`regreen restore {old_bytes}`: as it was)" if old_bytes else ""
+            yield restored.about_ignored + undo
 
     def _kept_files(self) -> tuple[str, ...]:
         touched = self._bench.journal.touched(self._request.run_id)

@@ -1,6 +1,6 @@
 """The value types that cross module borders. All frozen; none knows git, a process, a protocol or a terminal."""
 
-from regreen.model.changes import ChangeReport, Conflict, RestoreReport, Snapshot
+from regreen.model.changes import MAX_IGNORED, ChangeReport, Conflict, RestoreReport, Snapshot
 from regreen.model.contents import FileSymbols, FileText, SignatureReport, Skeleton, Skipped, Symbol
 from regreen.model.edits import (
     ClosestPlace,
@@ -40,6 +40,7 @@ from regreen.model.suite import (
 )
 
 __all__ = [
+    "MAX_IGNORED",
     "Attempt",
     "AttemptState",
     "Brief",

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from regreen.model.edits import FileDiff
 
+MAX_IGNORED = 200  # in an outcome
+_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -30,6 +33,15 @@ class RestoreReport:
     transaction: str = ""  # undoes this restore
     merged: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+
+    @property
+    def about_ignored(self) -> str:
+        """A sentence about `ignored`, without its full stop; "" where there is none."""
+        if not self.ignored:
+            return ""
+        more = len(self.ignored) - _NAMED
+        named = ", ".join(self.ignored[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return f"{named} changed while tests ran; git ignores it, and it stays as it is now"
 
 
 @dataclass(frozen=True, slots=True)

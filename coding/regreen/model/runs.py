@@ -159,4 +159,5 @@ class Outcome:
     conflicts: tuple[Conflict, ...] = ()
     merged: tuple[str, ...] = ()  # files that somebody changed too: the run's change was merged out of them
     put_back: str = ""  # transaction that put back what the tests had changed; restoring it gives their bytes again
+    ignored: tuple[str, ...] = ()  # as in `RestoreReport`; not more than MAX_IGNORED
     old_bytes: str = ""  # transaction that holds the old bytes of what could not be put back

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from regreen.errors import Busy
 from regreen.jobs import lives
-from regreen.model import Outcome, RestoreReport, StopReason
+from regreen.model import MAX_IGNORED, Evidence, Outcome, RestoreReport, StopReason
 from regreen.session import copies
 from regreen.session.locking import Holder, TreeLock
 from regreen.session.resolve import work_tree
@@ -111,6 +111,8 @@ def _close_run(session: Session, run_id: str, report: RestoreReport) -> None:
         fixed=False,
         restored=not report.conflicts,
         conflicts=report.conflicts,
+        ignored=report.ignored[:MAX_IGNORED],
+        evidence=Evidence(remarks=tuple(filter(None, [report.about_ignored]))),
         hint="The process ended in the middle of this run; its changes were restored"
         + (", except for what the conflicts name." if report.conflicts else "."),
     )
