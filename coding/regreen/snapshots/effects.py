@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from regreen.git import Git, GitFault
 from regreen.snapshots.capture import Capture, keep, raw
-from regreen.snapshots.evidence import Evidence, Witness, parents
+from regreen.snapshots.evidence import Evidence, Witness
 from regreen.snapshots.looking import FOLDER, SPECIAL, UNKNOWN, current, hash_of
 from regreen.snapshots.manifest import Budget, Manifest, pack, same, unpack
 from regreen.snapshots.objects import object_id
@@ -162,7 +162,8 @@ class Ledger:
                 again[path] = sha
                 continue
             found[path] = sha
-            if until_s and _changed_ns(path, info, now) > until_s * 1e9:
+            # What is gone has no time; to bring it back loses nothing.
+            if until_s and info is not None and info.kind != "directory" and info.ctime_ns > until_s * 1e9:
                 late.add(path)
         with self._store.transaction() as db:
             if not until_s:
@@ -262,14 +263,6 @@ def hold(store: Store, snapshot: str, shas: set[str]) -> None:
     """Keep blobs as long as the snapshot is there."""
     with store.transaction() as db:
         db.executemany("INSERT OR IGNORE INTO snapshot_blobs VALUES (?, ?)", [(snapshot, s) for s in shas])
-
-
-def _changed_ns(path: str, info: Stat | None, now: Mapping[str, Stat]) -> int:
-    """When a path changed last; of one that is gone, when something came to or went from the nearest folder above."""
-    if info is not None:
-        return 0 if info.kind == "directory" else info.ctime_ns
-    above = next((now[folder] for folder in parents(path) if folder in now), None)
-    return 0 if above is None else above.mtime_ns
 
 
 def _of_folder(before: Stat | None, sha: str) -> bool:
