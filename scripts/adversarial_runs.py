@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -62,6 +63,13 @@ def told(v: Verdict) -> str:
     return f"{v.kind:12} seed {v.seed:5} {v.reason:16} {' '.join(v.states)} | {', '.join(v.labels)} | {v.why}{faults}"
 
 
+def fought(attacks: Sequence[Attack], processes: int) -> Iterator[Verdict]:
+    """The verdicts in order; processes are new after 50 runs each, since a pool that renews its own may hang."""
+    for first in range(0, len(attacks), 50 * processes):
+        with ProcessPoolExecutor(processes) as pool:
+            yield from pool.map(run, attacks[first : first + 50 * processes])
+
+
 def main() -> int:
     options = arguments()
     chosen = set(seeds(options.each_cheat or options.seeds))
@@ -71,16 +79,15 @@ def main() -> int:
     reasons: Counter[str] = Counter()
     states: Counter[str] = Counter()
     began, bad, test_runs, work_s = time.monotonic(), 0, 0, 0.0
-    with ProcessPoolExecutor(options.processes, max_tasks_per_child=50) as pool:
-        for verdict in pool.map(run, attacks):
-            kinds[verdict.kind] += 1
-            reasons[verdict.reason] += 1
-            states.update(s.partition("(")[0] for s in verdict.states)
-            bad += verdict.bad
-            test_runs += verdict.test_runs
-            work_s += verdict.work_s
-            if verdict.bad or options.verbose:
-                print(told(verdict), flush=True)
+    for verdict in fought(attacks, options.processes):
+        kinds[verdict.kind] += 1
+        reasons[verdict.reason] += 1
+        states.update(s.partition("(")[0] for s in verdict.states)
+        bad += verdict.bad
+        test_runs += verdict.test_runs
+        work_s += verdict.work_s
+        if verdict.bad or options.verbose:
+            print(told(verdict), flush=True)
     print(f"runs {kinds.total()}, bad {bad}: " + ", ".join(f"{k} {kinds[k]}" for k in KINDS))
     print("ended: " + ", ".join(f"{r} {n}" for r, n in reasons.most_common()))
     print("attempts: " + ", ".join(f"{s} {n}" for s, n in states.most_common()))
