@@ -67,6 +67,12 @@ def shortened(text: str, limit: int = 1_000) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… {len(text) - limit} characters more"
 
 
+def names(items: Iterable[str], most: int = 3) -> str:
+    """A list in a sentence: `a, b, c and 4 more`."""
+    every = list(items)
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
 def to_object(value: object) -> dict[str, Json]:
     """`to_json` for values whose JSON form is an object."""
     data = to_json(value)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regreen.cli.lines import Line, conflict_line
+from regreen.cli.lines import Line, conflict_line, names
 from regreen.cli.wording import worded
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from regreen.session import Engine
 
 _LOOK_S = 0.2
-_SHOWN_NAMES = 20
 
 
 @contextmanager
@@ -47,10 +46,7 @@ def somebody_answers(screen: Screen) -> bool:
 def _recovered(reports: Mapping[str, RestoreReport]) -> Iterator[Line]:
     """What was put back of runs that were killed, and what could not be."""
     for run_id, report in reports.items():
-        names = (*report.restored, *report.deleted, *report.merged)
-        shown = ", ".join(names[:_SHOWN_NAMES]) + (
-            f" and {len(names) - _SHOWN_NAMES} more" * (len(names) > _SHOWN_NAMES)
-        )
+        shown = names((*report.restored, *report.deleted, *report.merged))
         yield Line(
             f"{run_id} had been killed; {f'put back: {shown}' if shown else 'there was nothing to put back'}", "warn"
         )

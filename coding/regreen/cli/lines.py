@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from regreen import wire
+
 Style: TypeAlias = Literal["", "good", "bad", "warn", "dim", "strong", "added", "removed", "hunk"]
 
 _SHOWN_NAMES = 30
@@ -44,8 +46,7 @@ def count(number: int, noun: str) -> str:
 
 def names(found: Sequence[str]) -> str:
     """A list in one line, cut where it is long."""
-    more = f" and {len(found) - _SHOWN_NAMES} more" if len(found) > _SHOWN_NAMES else ""
-    return ", ".join(found[:_SHOWN_NAMES]) + more
+    return wire.names(found, _SHOWN_NAMES)
 
 
 def more(total: int, shown: int) -> Iterator[Line]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from regreen.fix.limits import TAMPERING, StopRules, breaking, idle, ran
-from regreen.fix.naming import names
 from regreen.model import Attempt, AttemptState
+from regreen.wire import names
 
 MAX_ADVICE = 400
 _FUNCTION = re.compile(
@@ -111,7 +111,8 @@ def _changed(attempts: Iterable[Attempt]) -> str:
             found.setdefault(edit.path, {})
         for path, name in _functions(attempt.diff):
             found.setdefault(path, {})[name] = None
-    return names(f"{path} ({', '.join(list(names)[:2])})" if names else path for path, names in found.items()) or "it"
+    shown = (f"{path} ({names(functions, 2)})" if functions else path for path, functions in found.items())
+    return names(shown) or "it"
 
 
 def _functions(diff: str) -> Iterable[tuple[str, str]]:

@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from regreen.fix.identities import FAILING, kinds, looks_like_file, unloaded
-from regreen.fix.naming import names
 from regreen.fix.progress import Target, passes
 from regreen.model import StopReason, SuiteReport, SuiteStatus
+from regreen.wire import names
 
 RUNS = 5
 """In how many runs a failing test is seen before it counts as failing for certain."""

@@ -17,7 +17,7 @@ async def drive(run: FixRun, proposer: Proposer) -> Outcome:
         if proposer.costs_budget:
             run.spend(time.monotonic() - begin)
         if proposal is None:
-            run.give_up()
+            run.give_up(proposer.why)
         else:
             run.submit(proposal)
     return run.outcome

@@ -11,11 +11,11 @@ from regreen.fix.borrowing import REMARK
 from regreen.fix.cold_runs import ColdRuns
 from regreen.fix.convergence import Spent
 from regreen.fix.evidence import evidence, hint
-from regreen.fix.naming import names
 from regreen.fix.progress import Target
 from regreen.fix.pruning import Kept
 from regreen.fix.verification import Base, Verdict
 from regreen.model import MAX_IGNORED, Attempt, Outcome, RestoreReport, StopReason, Usage
+from regreen.wire import names
 
 _NEVER_KEPT = frozenset({StopReason.TAMPERED, StopReason.CANCELLED, StopReason.NEEDS_TEST_CHANGE})
 
@@ -32,6 +32,7 @@ class History:
     spent: Spent
     usage: Usage
     tree: str  # hash of what the run had changed when it ended
+    why: str = ""  # what the proposer said of giving up
 
 
 class Ending:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from regreen.fix.bench import FixRequest
 from regreen.fix.convergence import hint_for
+from regreen.fix.hints import with_reason
 from regreen.fix.verification import GOAL_RUNS
 from regreen.model import Attempt, Evidence, StopReason
 
@@ -52,6 +53,8 @@ def hint(reason: StopReason, history: History, request: FixRequest) -> str:
     last = history.attempts[-1] if history.attempts else None
     if reason is StopReason.ENVIRONMENT and diagnosis:
         return diagnosis if diagnosis.endswith(".") else f"{diagnosis}."
+    if reason is StopReason.PROPOSER_FAILED:
+        said = with_reason(said, history.why)
     if reason is StopReason.FIXED and request.selection:
         return f"Only the selected tests were run: run all of them too. {said}"
     if reason is StopReason.NEEDS_TEST_CHANGE and last is not None:

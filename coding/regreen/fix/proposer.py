@@ -18,6 +18,11 @@ class Proposer(Protocol):
         """Is the time it takes charged to the run's budget? A person's or calling agent's is not."""
         ...
 
+    @property
+    def why(self) -> str:
+        """After it gave up: why, in a sentence for the user; "" where there is nothing to say."""
+        ...
+
     async def propose(self, brief: Brief) -> Proposal | None:
         """The next proposal, or None to give up. Must return soon after its `Cancel` (where it has one) is set."""
         ...

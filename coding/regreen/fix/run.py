@@ -145,10 +145,10 @@ class FixRun:
         self._settle(attempt)
         return attempt
 
-    def give_up(self) -> None:
-        """The proposer has no further idea."""
+    def give_up(self, why: str = "") -> None:
+        """The proposer has no further idea, and says why ("" = nothing)."""
         if self.outcome is None:
-            self._finish(StopReason.CANCELLED if self._bench.cancelled() else StopReason.PROPOSER_FAILED)
+            self._finish(StopReason.CANCELLED if self._bench.cancelled() else StopReason.PROPOSER_FAILED, why)
 
     def stop(self, reason: StopReason) -> None:
         """End the run from outside: `cancelled`, `budget`, ... Does nothing to a run that has ended."""
@@ -275,11 +275,11 @@ class FixRun:
         self._log.emit("restored", restored=report.restored, conflicts=report.conflicts)
         return report
 
-    def _finish(self, reason: StopReason) -> None:
+    def _finish(self, reason: StopReason, why: str = "") -> None:
         ending = Ending(self.request, self._bench, self._runs, self._log, self._rewind)
         tree = self._applying.tree if self._runs.snapshot is not None else ""
         history = History(
-            self.attempts, self._kept, self._target, self._base, self._verdict, self.spent, self._usage, tree
+            self.attempts, self._kept, self._target, self._base, self._verdict, self.spent, self._usage, tree, why
         )
         self.outcome = ending.make(reason, history)
         self._log.emit("run_finished", outcome=self.outcome)

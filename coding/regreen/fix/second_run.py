@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from regreen.fix.cold_runs import ColdRuns, Ran
-from regreen.fix.naming import names
 from regreen.fix.progress import Target, passes, standing
 from regreen.model import SuiteReport
+from regreen.wire import names
 
 BeforeTheFix: TypeAlias = Callable[[Callable[[], None]], bool]
 """Calls something in the tree without the run's changes. False: they do not fit any more afterwards."""

@@ -7,7 +7,7 @@ finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from regreen.fix.bench import FixBench, FixRequest
@@ -19,10 +19,10 @@ from regreen.fix.protected import makes_tests
 from regreen.fix.second_run import BeforeTheFix, SecondRuns
 from regreen.fix.tamper import dropped_tests
 from regreen.model import GateResult, SuiteReport
+from regreen.wire import names
 
 GOAL_RUNS = 3
 _MORE_RUNS = 2
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Verification:
         if second.doubt:
             return Verdict(second.report or cold.report, target, second.doubt)
         if dropped := dropped_tests(self._base.report, cold.report):
-            return Verdict(cold.report, target, f"tests are gone that the baseline had: {_names(dropped)}")
+            return Verdict(cold.report, target, f"tests are gone that the baseline had: {names(dropped)}")
         goal = sorted(i for i in target.goal if i in cold.report.outcomes)
         for tests in (goal, *([self._base.once] * _MORE_RUNS if self._base.once else ())):
             last = self._runs.run(sorted(tests)).report
@@ -101,7 +101,7 @@ class Verification:
         """What is wrong with the files that decide a test run; "" = nothing. `wrote`: what tests wrote just now."""
         written = sorted(p for p in wrote if p not in self._base.wrote and makes_tests(p))
         if written:
-            return f"the code under test rewrites what decides a test run: {_names(written)}"
+            return f"the code under test rewrites what decides a test run: {names(written)}"
         known = self._base.protected
         now = protected_hashes(self._bench, (p for hashes in known for p in hashes))
         changed = {p for p, sha in now.items() if all(sha != hashes.get(p, "") for hashes in known)}
@@ -109,13 +109,13 @@ class Verification:
         changed = {p for p in changed if p in before or p in self._runs.changed}  # else git ignored it until now
         if self._request.scope.tests != "readonly":
             changed -= set(self._bench.journal.touched(self._request.run_id))
-        return f"protected files changed during the run: {_names(sorted(changed))}" if changed else ""
+        return f"protected files changed during the run: {names(sorted(changed))}" if changed else ""
 
     def _changed_by_others(self) -> str:
         """What of the fix is not as it was written: no test has seen that. "" = nothing."""
         landed = self._bench.journal.touched(self._request.run_id)
         changed = [p for p, (_, after) in landed.items() if self._bench.workspace.image(p).sha256 != after]
-        return f"somebody changed {_names(sorted(changed))} while the fix was being verified" if changed else ""
+        return f"somebody changed {names(sorted(changed))} while the fix was being verified" if changed else ""
 
     def _again(self) -> SuiteReport:
         return self._runs.run(self._request.selection).report
@@ -128,15 +128,10 @@ def protected_hashes(bench: FixBench, also: Iterable[str] = ()) -> dict[str, str
 
 
 def _reds(now: Standing) -> str:
-    return _names(sorted(now.still | now.broken | now.strangers)) or "the run did not end well"
-
-
-def _names(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return ", ".join(ids[:_NAMED]) + more
+    return names(sorted(now.still | now.broken | now.strangers)) or "the run did not end well"
 
 
 def _gate_text(gate: GateResult) -> str:
     if not gate.new:
         return f"gate `{gate.name}`: {gate.message or 'fails now, and did not before'}"
-    return f"gate `{gate.name}`: {len(gate.new)} new: {_names(gate.new)}"
+    return f"gate `{gate.name}`: {len(gate.new)} new: {names(gate.new)}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regreen.model.edits import FileDiff
+from regreen.wire import names
 
 MAX_IGNORED = 200  # in an outcome
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,7 @@ class RestoreReport:
         """A sentence about `ignored`, without its full stop; "" where there is none."""
         if not self.ignored:
             return ""
-        more = len(self.ignored) - _NAMED
-        named = ", ".join(self.ignored[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        return f"{named} changed while tests ran; git ignores it, and it stays as it is now"
+        return f"{names(self.ignored)} changed while tests ran; git ignores it, and it stays as it is now"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from regreen.fix.proposer import Proposer
 from regreen.model import Brief, Proposal
-
-
-class Explains(Proposer, Protocol):
-    """A proposer that says why it gave up."""
-
-    @property
-    def why(self) -> str:
-        """Why there is no further proposal, in a sentence for the user; "" where there is nothing to say."""
-        ...
 
 
 class ChainProposer:
@@ -24,7 +14,7 @@ class ChainProposer:
     `why` is what those that gave up said of it.
     """
 
-    def __init__(self, proposers: Sequence[Explains], on_next: Callable[[str], None] | None = None) -> None:
+    def __init__(self, proposers: Sequence[Proposer], on_next: Callable[[str], None] | None = None) -> None:
         self._left = list(proposers)
         self._on_next = on_next
         self.why = ""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regreen.errors import EnvironmentFault, Refused, RegreenError
+from regreen.wire import names
 from regreen.workspace import FileImage, Stat, Workspace
 
 if TYPE_CHECKING:
@@ -134,8 +135,7 @@ class _Choice:
                 fits = info.size <= _MAX_IGNORED_FILE_BYTES and total <= _MAX_IGNORED_BYTES
                 (chosen.add if fits else left.append)(path)
         if left:
-            more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-            self.copy.notes.append(f"ignored files too large to be copied: {', '.join(sorted(left)[:_SHOWN])}{more}")
+            self.copy.notes.append(f"ignored files too large to be copied: {names(sorted(left), _SHOWN)}")
         return chosen
 
     def _installed(self, entries: Mapping[str, Stat]) -> set[str]:
@@ -147,7 +147,7 @@ class _Choice:
             raise Refused(
                 "sandbox_required",
                 f"without a sandbox that keeps tests from writing to them, the installed dependencies have to be"
-                f" copied, and {', '.join(self.copy.installed[:_SHOWN])} are too much: {len(found)} files,"
+                f" copied, and {names(self.copy.installed, _SHOWN)} are too much: {len(found)} files,"
                 f" {size >> 20} MiB (at most {_MAX_INSTALLED_FILES}, {_MAX_INSTALLED_BYTES >> 20} MiB)",
                 "replay with a sandbox (`--sandbox auto`; `regreen doctor` says which there is and what is missing),"
                 " or move the dependencies out of the repository",

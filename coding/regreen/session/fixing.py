@@ -12,12 +12,12 @@ from typing import Literal, TypeAlias
 from regreen.errors import RegreenError, UsageError
 from regreen.events import Event, EventKind, EventLog
 from regreen.fix import FixRequest, FixRun, Scope, StopRules, drive
-from regreen.fix.hints import with_reason
+from regreen.fix.proposer import Proposer
 from regreen.fix.scope import matches
 from regreen.jobs import Job
 from regreen.model import Attempt, Proposal, StopReason, TamperPolicy, Tried
 from regreen.proposers.caller import CallerProposer
-from regreen.proposers.chain import ChainProposer, Explains
+from regreen.proposers.chain import ChainProposer
 from regreen.proposers.scripted import ScriptedProposer
 from regreen.session.fix_bench import bench_of
 from regreen.session.recording import request_of
@@ -65,7 +65,7 @@ class FixJob:
     job: Job
     run: FixRun
     caller: CallerProposer | None
-    proposers: list[Explains] = field(default_factory=list["Explains"])
+    proposers: list[Proposer] = field(default_factory=list["Proposer"])
 
     def submit(self, proposal: Proposal) -> int:
         """Hand in a caller's fix; returns the number that its attempt will have."""
@@ -147,10 +147,7 @@ def _drive(fix_job: FixJob) -> None:
     try:
         run.start()
         if run.outcome is None:
-            chain = ChainProposer(fix_job.proposers)
-            outcome = asyncio.run(drive(run, chain))
-            if outcome.reason is StopReason.PROPOSER_FAILED:
-                run.outcome = replace(outcome, hint=with_reason(outcome.hint, chain.why))
+            asyncio.run(drive(run, ChainProposer(fix_job.proposers)))
     except RegreenError:
         run.stop(StopReason.CANCELLED)
         raise
@@ -221,8 +218,8 @@ def _caller(session: Session, job: Job, options: FixOptions) -> CallerProposer |
     )
 
 
-def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: EventLog, hints: Hints) -> list[Explains]:
-    chain: list[Explains] = []
+def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: EventLog, hints: Hints) -> list[Proposer]:
+    chain: list[Proposer] = []
     if options.proposer in ("auto", "search"):
         chain.append(
             OfflineSearch(

@@ -26,7 +26,7 @@ from regreen.session.fixing import FixOptions
 from regreen.session.recording import RecordedAttempt, RunRecord, find_run, names_hash, recorded_attempts
 from regreen.session.repository import Session
 from regreen.settings import Settings
-from regreen.wire import Json
+from regreen.wire import Json, names
 from regreen.workspace import FileImage
 
 _TIME_SLACK = 4.0  # this machine may be slower, or busier, than it was then
@@ -254,8 +254,7 @@ def _changed_since(session: Session, run: RunRecord, older: Mapping[str, FileIma
     stats = session.workspace.scan(skip=lambda folder: folder not in above)
     newer = [p for p in listed if p not in older and p in stats and stats[p].mtime_ns > run.created * 1e9]
     if newer:
-        more = f" and {len(newer) - _SHOWN} more" if len(newer) > _SHOWN else ""
-        notes.append(f"changed since the run began, replayed as they are now: {', '.join(newer[:_SHOWN])}{more}")
+        notes.append(f"changed since the run began, replayed as they are now: {names(newer, _SHOWN)}")
     there = {p for p, image in older.items() if image.kind == "file"}
     if base and base.get("names") != names_hash(tuple(sorted((set(listed) - older.keys()) | there))):
         notes.append("files were added or removed since the run began")
