@@ -1,7 +1,21 @@
 """The value types that cross module borders. All frozen; none knows git, a process, a protocol or a terminal."""
 
 from regreen.model.changes import MAX_IGNORED, ChangeReport, Conflict, RestoreReport, Snapshot
-from regreen.model.contents import FileSymbols, FileText, SignatureReport, Skeleton, Skipped, Symbol
+from regreen.model.contents import (
+    Definition,
+    FileSymbols,
+    FileText,
+    RankedSymbol,
+    Reference,
+    RepoMap,
+    SearchMatch,
+    SearchReport,
+    SignatureReport,
+    Skeleton,
+    Skipped,
+    Symbol,
+    SymbolReport,
+)
 from regreen.model.edits import (
     ClosestPlace,
     EditError,
@@ -50,6 +64,7 @@ __all__ = [
     "Comparison",
     "Conflict",
     "Counts",
+    "Definition",
     "EditError",
     "EditErrorKind",
     "EditReport",
@@ -66,8 +81,13 @@ __all__ = [
     "GateResult",
     "Outcome",
     "Proposal",
+    "RankedSymbol",
+    "Reference",
     "Replacement",
+    "RepoMap",
     "RestoreReport",
+    "SearchMatch",
+    "SearchReport",
     "SignatureReport",
     "Skeleton",
     "Skipped",
@@ -78,6 +98,7 @@ __all__ = [
     "SuiteStatus",
     "SuspiciousLine",
     "Symbol",
+    "SymbolReport",
     "TamperPolicy",
     "Tried",
     "Usage",

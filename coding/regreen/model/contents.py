@@ -68,3 +68,97 @@ class FileText:
     encoding: str
     eol: Literal["lf", "crlf", "mixed", "none"]
     redacted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSymbol:
+    """A definition and how much it matters here: a share of 1 over the whole repository."""
+
+    path: str
+    kind: str
+    name: str
+    qualified_name: str
+    signature: str
+    line: int
+    end_line: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class RepoMap:
+    """The definitions that matter most, as text within a budget. `tokens` is the size of `text`; `files` are those
+    shown, best first; the totals count all that the index knows, shown or not. `indexed` is below 1 while the index is
+    still being made: the map is then of a part of the repository."""
+
+    text: str
+    files: tuple[str, ...]
+    tokens: int
+    ranked_symbols: tuple[RankedSymbol, ...]
+    total_files: int
+    total_symbols: int
+    indexed: float = 1.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Where a name is defined. `doc` is the first line of its documentation."""
+
+    path: str
+    kind: str
+    name: str
+    qualified_name: str
+    signature: str
+    line: int
+    end_line: int
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place that uses a name. `signature` is the line's text, `symbol` the qualified name of the definition around
+    it, "" at the top of a file."""
+
+    path: str
+    line: int
+    column: int
+    kind: Literal["definition", "use", "import", "call", "comment", "string"]
+    signature: str
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolReport:
+    """The definitions of a name, and on request its uses. The totals count what was found, shown or not.
+    `suggestions` are names like it where there is no definition."""
+
+    definitions: tuple[Definition, ...]
+    references: tuple[Reference, ...] = ()
+    definitions_total: int = 0
+    references_total: int = 0
+    suggestions: tuple[str, ...] = ()
+    indexed: float = 1.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMatch:
+    """One line that matches, 1-based, with the lines around it. `column` is the first match in it, 1-based."""
+
+    path: str
+    line: int
+    column: int
+    text: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReport:
+    """Matches by path and line. `truncated`: there are, or may be, more; `notes` say why."""
+
+    matches: tuple[SearchMatch, ...]
+    truncated: bool = False
+    files_searched: int = 0
+    files_matched: int = 0
+    notes: tuple[str, ...] = ()
