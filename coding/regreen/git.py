@@ -56,6 +56,7 @@ _NEVER = re.compile(
     r"|refresh|really-refresh|again|stdin-paths|path=)"
 )
 _READS_FILES = _DIFFS | {"ls-files", "update-index", "write-tree"}  # compare contents: drivers are looked up, each time
+_NAMES_ONLY = frozenset({"-z", "-s", "-t", "-c", "-o", "--others", "--exclude-standard"})  # with these it compares none
 
 _OLDEST = (2, 31)  # GIT_CONFIG_COUNT, which takes a driver name holding "=" apart correctly
 _INSTALL = "install git 2.31 or newer, and see that it is on the PATH"
@@ -120,7 +121,7 @@ class Git:
         self.prefix = "" if root == top else root.relative_to(top).as_posix() + "/"
         self._program = program
         self._format = ""
-        self._environ = _environment(environ, root)
+        self.environ = _environment(environ, root)
 
     @classmethod
     def open(cls, root: Path, environ: Mapping[str, str]) -> Git | None:
@@ -156,7 +157,8 @@ class Git:
             raise ValueError(f"git {command} is not among the subcommands in use")
         if bad := [a for a in _options(rest) if _NEVER.match(a)]:
             raise ValueError(f"git {command} {bad[0]} could write, or read outside, or start a program")
-        drivers = self._drivers() if command in _READS_FILES else ()
+        reads = command in _READS_FILES and not (command == "ls-files" and _NAMES_ONLY.issuperset(rest))
+        drivers = self._drivers() if reads else ()
         extra = _DIFF_ARGS if command in _DIFFS else ()
         return self._execute((command, *extra, *rest), drivers, stdin, index, (timeout_s, max_bytes), ok)
 
@@ -174,9 +176,9 @@ class Git:
         names = _split(self.run("ls-files", "-z", "--others", "--exclude-standard"))
         return sorted(n for n in names if not n.endswith("/"))
 
-    def ignored(self, paths: Iterable[str]) -> set[str]:
+    def ignored(self, paths: Iterable[str], submodules: Iterable[str] | None = None) -> set[str]:
         """Those of `paths` that git ignores. What is tracked, or lies in a submodule, is not."""
-        modules = tuple(m + "/" for m in self.submodules())
+        modules = tuple(m + "/" for m in (self.submodules() if submodules is None else submodules))
         asked = [p for p in paths if p and not p.startswith(modules)] if modules else [p for p in paths if p]
         if not asked:
             return set()
@@ -208,6 +210,10 @@ class Git:
             raise GitFault("environment", f"there is no commit `{since}` in {self.top}", "name a commit, or HEAD")
         return self.run("diff", "--relative", commit, "--", *paths, max_bytes=max_bytes).decode("utf-8", "replace")
 
+    def changed(self) -> list[str]:
+        """Tracked files under `root` that may differ from HEAD: their content does, or their stat since git looked."""
+        return sorted(_split(self.run("diff-index", "--relative", "--name-only", "-z", "HEAD", "--")))
+
     def object_format(self) -> str:
         """`sha1` or `sha256`."""
         if not self._format:
@@ -238,7 +244,7 @@ class Git:
         self, args: Sequence[str], drivers: Sequence[tuple[str, str]], stdin: bytes, index: Path | None,
         limits: tuple[float, int], ok: Sequence[int],
     ) -> bytes:  # fmt: skip
-        environ = dict(self._environ)
+        environ = dict(self.environ)
         config = [*_CONFIG.items(), *drivers]
         if args[0] == "check-attr":  # it runs nothing, and the attributes in force are what it is asked for
             config.remove(("core.attributesFile", "/dev/null"))

@@ -10,12 +10,23 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from regreen_server.calls import Answer, Caller, ErrorAnswer
+from regreen_server import resources
+from regreen_server.calls import Answer, Caller, ErrorAnswer, Report
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
-    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        ListResourcesResult,
+        ListResourceTemplatesResult,
+        ListToolsResult,
+        PaginatedRequestParams,
+        ReadResourceRequestParams,
+        ReadResourceResult,
+        Tool,
+    )
 
     from regreen.tools import ToolSpec
 
@@ -48,8 +59,6 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
     from mcp.server.lowlevel import Server
     from mcp_types import ListToolsResult
 
-    from regreen.wire import encodable
-
     async def list_tools(_ctx: ServerRequestContext[Any], _page: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[as_tool(spec) for spec in offer.tools()])
 
@@ -57,10 +66,18 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
         if params.name not in (names := [spec.name for spec in offer.tools()]):
             return as_call_result(_unknown_tool(params.name, names))
 
-        async def report(elapsed_s: float, text: str) -> None:
-            await ctx.session.report_progress(elapsed_s, message=str(encodable(text)))
+        return as_call_result(await caller.call(params.name, params.arguments or {}, _reporter(ctx)))
 
-        return as_call_result(await caller.call(params.name, params.arguments or {}, report))
+    async def list_resources(_ctx: ServerRequestContext[Any], _p: PaginatedRequestParams | None) -> ListResourcesResult:
+        return resources.listed()
+
+    async def list_templates(
+        _ctx: ServerRequestContext[Any], _page: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return resources.templates()
+
+    async def read_resource(ctx: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
+        return await resources.read(caller, str(params.uri), _reporter(ctx))
 
     return Server(
         "regreen",
@@ -70,7 +87,20 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
         cache_hints={"tools/list": CacheHint(ttl_ms=_TOOL_LIST_FRESH_MS, scope="public")},
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
     )
+
+
+def _reporter(ctx: ServerRequestContext[Any]) -> Report:
+    """What tells the client of progress."""
+    from regreen.wire import encodable
+
+    async def report(elapsed_s: float, text: str) -> None:
+        await ctx.session.report_progress(elapsed_s, message=str(encodable(text)))
+
+    return report
 
 
 def as_tool(spec: ToolSpec) -> Tool:

@@ -53,12 +53,13 @@ def test_gbk_is_read_with_its_cookie_and_survived_without(tmp_path: Path) -> Non
 def test_what_cannot_be_read_is_skipped_with_the_reason(tmp_path: Path) -> None:
     write(tmp_path, {"nul.py": b"x = 1\0", "empty.py": b"", "big.py": b"x = 1\n" * 200_000, "deep.py": b"(" * 40_000})
     write(
-        tmp_path, {"huge.py": b"#" * (9 << 20), "wide.py": codecs.BOM_UTF16_LE + b"a", "a.md": "", "b.md": "", "c": ""}
+        tmp_path,
+        {"huge.py": b"#" * (9 << 20), "wide.py": codecs.BOM_UTF16_LE + b"a", "a.rst": "", "b.rst": "", "c": ""},
     )
     found = report(tmp_path)
     assert [(f.path, f.symbols) for f in found.files if f.path != "deep.py"] == [("empty.py", ())]
     reasons = {s.path: s.reason for s in found.skipped}
-    assert reasons["*.md"] == "no grammar (2 files)"
+    assert reasons["*.rst"] == "no grammar (2 files)"
     assert reasons["*"] == "no grammar (1 file)"
     assert reasons["nul.py"].startswith("binary: ")
     assert reasons["wide.py"].startswith("encoding: ")
@@ -67,10 +68,10 @@ def test_what_cannot_be_read_is_skipped_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_named_file_without_grammar_is_listed_by_name(tmp_path: Path) -> None:
-    found = report(write(tmp_path, {"a.md": "", "Makefile": "", "b.py": ""}), "a.md", "Makefile", "b.py")
+    found = report(write(tmp_path, {"a.rst": "", "Makefile": "", "b.py": ""}), "a.rst", "Makefile", "b.py")
     assert [(s.path, s.reason) for s in found.skipped] == [
         ("Makefile", "no grammar for this kind of files"),
-        ("a.md", "no grammar for .md files"),
+        ("a.rst", "no grammar for .rst files"),
     ]
     assert [f.path for f in found.files] == ["b.py"]
 
@@ -104,10 +105,10 @@ def test_what_matches_nothing_is_not_found(tmp_path: Path) -> None:
 
 def test_text_shows_lines_nesting_decorators_and_docs(tmp_path: Path) -> None:
     source = 'class A:\n    "Doc."\n    @property\n    def b(self):\n        return 1\ndef broken(:\n    pass\n'
-    found = report(write(tmp_path, {"p/a.py": source, "x.md": ""}), docstrings=True)
+    found = report(write(tmp_path, {"p/a.py": source, "x.rst": ""}), docstrings=True)
     assert render(found).splitlines() == [
         "p/a.py (python)", "  ! line 6: could not be parsed", "  1-5 class A  # Doc.",
-        "    4-5 @property def b(self)", "  6-7 def broken()", "skipped *.md: no grammar (1 file)",
+        "    4-5 @property def b(self)", "  6-7 def broken()", "skipped *.rst: no grammar (1 file)",
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,46 @@ def test_first_page_is_an_overview_and_later_ones_hold_the_rest(tmp_path: Path) 
     assert "mod4/ (6 files)" in out[0]
     assert out[1].splitlines()[0] == "pkg0/mod1/"  # a page begins with the whole path of a folder
     assert set().union(*map(paths_in, out)) == set(names)
+
+
+def test_of_very_many_entries_the_first_ones_are_shown_and_all_for_who_names_the_folder(tmp_path: Path) -> None:
+    files = FileList((*(f"d/f{i:05}.py" for i in range(10_000)), *(f"p{i:03}/x.py" for i in range(101))))
+    with listed(tmp_path) as it:
+        shown = skeleton(files, it.workspace)
+        lines = shown.tree.splitlines()
+        assert lines[:2] == ["d/", "  f00000.py"]
+        assert lines[50:54] == ["  f00049.py", "  ... 9,950 more files", "p000/", "  x.py"]
+        assert lines[-1] == "... 52 more folders (52 files)"
+        assert (shown.files, shown.dirs, shown.truncated) == (10_101, 102, False)
+        named = skeleton(files, it.workspace, path="d", max_tokens=100_000)
+        assert len(named.tree.splitlines()) == 10_000
+        assert len(skeleton(files, it.workspace, path=".").tree.splitlines()) == 2 * 101 + 52
+        paged = pages(files, it.workspace, 200)
+    assert "\n".join(page.removeprefix("d/\n") for page in paged).count("f000") == 50
+    assert sum(page.count("9,950 more files") + page.count("52 more folders") for page in paged) == 2
+
+
+def test_folders_of_other_peoples_code_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "", "web/vendor/x/y.js": "", "web/vendor/z.js": b"/" * 200_000, "src/vendor/Db.java": ""})
+    with listed(tmp_path) as it:
+        assert skeleton(it.files, it.workspace).tree.splitlines() == [
+            "a.py", "src/", "  vendor/", "    Db.java", "web/", "  vendor/ (2 files, 1 folder, 200 kB, vendored)",
+        ]  # fmt: skip
+        inside = skeleton(it.files, it.workspace, path="web/vendor").tree.splitlines()
+    assert inside == ["z.js (200 kB)", "x/", "  y.js"]
+
+
+def test_a_hundred_thousand_files_and_very_deep_folders_are_shown_in_no_time(tmp_path: Path) -> None:
+    paths = [f"p{i // 1000}/m{i // 50 % 20}/f{i}.py" for i in range(100_000)]
+    deep = ["d/" * depth + "f.py" for depth in range(1, 600)]
+    files = FileList(tuple(sorted([*paths, *deep])))
+    with listed(tmp_path) as it:
+        begin = time.process_time()
+        shown = skeleton(files, it.workspace)
+        after = skeleton(files, it.workspace, cursor=shown.cursor)
+        took_s = time.process_time() - begin
+    assert (shown.files, estimate_tokens(shown.tree) <= 4000, after.truncated) == (100_599, True, True)
+    assert took_s < 3
 
 
 _NAMES = st.lists(st.sampled_from(["a", "b", "c.py", "d e", "ü"]), min_size=1, max_size=5).map("/".join)

@@ -82,6 +82,7 @@ _MANY: dict[str, Any] = {"action": "append", "default": []}
 _PYTHON = _option("--python", metavar="FILE", default="", help="interpreter for the project's tests (default: found)")
 _CI = _option("--ci", action="store_true", help="plain log lines on stderr: no colours, no progress bar")
 _TOKENS = _option("--max-tokens", type=_positive(int), metavar="N", help="size of the answer in tokens")
+_LIMIT = _option("--limit", type=_positive(int, 1000), metavar="N", help="how many are shown")
 _CURSOR = _option("--cursor", default="", help="go on where a truncated answer ended")
 
 _MAX_ATTEMPTS = _option("--max-attempts", type=_positive(int), metavar="N", help="end after N test runs (default: 6)")
@@ -140,6 +141,25 @@ COMMANDS: tuple[Command, ...] = (
             (_option("paths", nargs="*", metavar="PATH", help="files, folders or globs (default: all)"),
              _option("--docstrings", action="store_true", help="with the first line of each docstring"),
              _TOKENS, _CURSOR)),
+    Command("map", "the definitions that matter most, ranked", "regreen map src/shop/cart.py --max-tokens 2000",
+            "reading:ranked_map",
+            (_option("focus", nargs="*", metavar="FOCUS", help="files, folders, globs or names to rank for"),
+             _option("--tests", action="store_true", help="rank tests like other code"),
+             _TOKENS)),
+    Command("symbol", "where a name is defined and used", "regreen symbol Cart.total --references",
+            "reading:symbol",
+            (_option("name", metavar="NAME", help="a name, or a qualified one"),
+             _option("--kind", metavar="KIND", help="function, method, class, ..."),
+             _option("--references", action="store_true", help="with the places that use it"),
+             _LIMIT)),
+    Command("search", "lines that contain a text", "regreen search 'def total' 'src/**/*.py'",
+            "reading:search",
+            (_option("pattern", metavar="PATTERN"),
+             _option("globs", nargs="*", metavar="GLOB", help="files, folders or globs (default: all)"),
+             _option("--regex", action="store_true", help="the pattern is a regular expression"),
+             _option("--ignore-case", action="store_true"),
+             _option("--context", type=_positive(int, 10), metavar="N", help="lines before and after each match"),
+             _LIMIT)),
     Command("read", "the text of one file, secrets masked", "regreen read src/shop/cart.py --lines 10:40",
             "reading:read",
             (_option("path", metavar="FILE"),

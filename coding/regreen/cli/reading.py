@@ -1,4 +1,4 @@
-"""Commands that only read: `skeleton`, `signatures`, `read`."""
+"""Commands that only read: `skeleton`, `signatures`, `map`, `symbol`, `search`, `read`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,35 @@ def signatures(invocation: Invocation) -> Answer:
     paths = invocation.inside(repo, invocation.args.paths) or ["."]
     given = invocation.given("docstrings", "max_tokens", "cursor")
     return _ask(invocation, repo, "extract_signatures", {"paths": paths, **given})
+
+
+def ranked_map(invocation: Invocation) -> Answer:
+    """The definitions that matter most, for what is named."""
+    repo = invocation.repo()
+    focus = [_focused(invocation, repo, text) for text in invocation.args.focus]
+    given = invocation.given("tests", "max_tokens")
+    return _ask(invocation, repo, "repo_map", {**({"focus": focus} if focus else {}), **given})
+
+
+def _focused(invocation: Invocation, repo: Path, text: str) -> str:
+    """What was typed, as a path from the root where it is one; names stay as they are."""
+    is_path = any(c in text for c in "/*?") or (invocation.cwd / text).exists()
+    return invocation.inside(repo, [text])[0] if is_path else text
+
+
+def symbol(invocation: Invocation) -> Answer:
+    """Where a name is defined, and used."""
+    given = invocation.given("kind", "references", "limit")
+    return _ask(invocation, invocation.repo(), "find_symbol", {"name": invocation.args.name, **given})
+
+
+def search(invocation: Invocation) -> Answer:
+    """Lines that contain a text or match an expression."""
+    repo = invocation.repo()
+    globs = invocation.inside(repo, invocation.args.globs)
+    given = invocation.given("regex", "ignore_case", "context", "limit")
+    return _ask(invocation, repo, "search_text", {"pattern": invocation.args.pattern,
+                                                  **({"globs": globs} if globs else {}), **given})  # fmt: skip
 
 
 def read(invocation: Invocation) -> Answer:

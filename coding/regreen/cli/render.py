@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from regreen.cli import reading_lines
 from regreen.cli.edit_lines import edited
 from regreen.cli.fix_lines import ended
-from regreen.cli.lines import Line, conflict_line, count, diff, head, more, names, split
+from regreen.cli.lines import Line, conflict_line, diff, head, more, names, split
 from regreen.cli.wording import worded
 from regreen.wire import Json
 
@@ -107,38 +108,7 @@ def _changes(data: Data) -> Iterator[Line]:
     yield from diff(text)
     if left:
         yield Line(f"... {left}; --json has all", "dim")
-    yield from _truncated(data)
-
-
-def _skeleton(data: Data) -> Iterator[Line]:
-    yield from split(data.get("tree", "").rstrip("\n"))
-    yield Line(f"{count(data.get('files', 0), 'file')}, {count(data.get('dirs', 0), 'folder')}", "dim")
-    yield from _truncated(data)
-
-
-def _signatures(data: Data) -> Iterator[Line]:
-    for file in data.get("files", []):
-        yield Line(file["path"], "strong")
-        for symbol in file.get("symbols", []):
-            depth = symbol.get("qualified_name", "").count(".")
-            yield Line(f"{symbol['line']:>5}  {'    ' * depth}{symbol['signature']}")
-            if symbol.get("doc"):
-                yield Line(f"{'':5}  {'    ' * (depth + 1)}{head(symbol['doc'])}", "dim")
-        yield from (Line(f"  {error}", "warn") for error in file.get("errors", []))
-    for skipped in data.get("skipped", []):
-        yield Line(f"skipped {skipped['path']}: {skipped['reason']}", "warn")
-    yield from _truncated(data)
-
-
-def _read(data: Data) -> Iterator[Line]:
-    yield from split(data.get("text", "").removesuffix("\n"))
-
-
-def _truncated(data: Data) -> Iterator[Line]:
-    if data.get("cursor"):
-        yield Line(f"truncated; go on with --cursor {data['cursor']}", "warn")
-    elif data.get("truncated"):
-        yield Line("truncated", "warn")
+    yield from reading_lines.truncated(data)
 
 
 _VIEWS: dict[str, Callable[[Data], Iterator[Line]]] = {
@@ -147,7 +117,10 @@ _VIEWS: dict[str, Callable[[Data], Iterator[Line]]] = {
     "apply_edits": edited,
     "restore": _restore,
     "show_changes": _changes,
-    "repo_skeleton": _skeleton,
-    "extract_signatures": _signatures,
-    "read_file": _read,
+    "repo_skeleton": reading_lines.skeleton,
+    "extract_signatures": reading_lines.signatures,
+    "repo_map": reading_lines.ranked_map,
+    "find_symbol": reading_lines.symbols,
+    "search_text": reading_lines.matches,
+    "read_file": reading_lines.file_text,
 }

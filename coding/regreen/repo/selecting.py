@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 from regreen.errors import UsageError
 from regreen.repo.files import FileList
+from regreen.repo.globs import matches
 from regreen.workspace import Workspace
 
 _CANDIDATES = 5000  # names compared for a hint
 _HINTS = 3
-_GLOB = re.compile(r"[*?\[]")
+_GLOB = re.compile(r"[*?\[]|\{[^{}]*,[^{}]*\}")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_ALTERNATIVES = 100
 
 
 class Selected(NamedTuple):
@@ -47,6 +50,24 @@ def select(workspace: Workspace, files: FileList, wanted: Sequence[str]) -> Sele
     return Selected(tuple(sorted(chosen | named)), frozenset(named))
 
 
+def is_glob(text: str) -> bool:
+    """Whether a name is a pattern of names."""
+    return _GLOB.search(text) is not None
+
+
+def alternatives(glob: str) -> list[str]:
+    """The globs that one with braces stands for: `*.{ts,tsx}` is `*.ts` and `*.tsx`. One without is itself."""
+    waiting, done = [glob], list[str]()
+    while waiting and len(done) + len(waiting) <= _ALTERNATIVES:
+        text = waiting.pop()
+        match = _BRACES.search(text)
+        if match is None:
+            done.append(text)
+        else:
+            waiting.extend(text[: match.start()] + part + text[match.end() :] for part in match[1].split(","))
+    return sorted({*done, *waiting})
+
+
 def folder_members(files: FileList, folder: str) -> list[str]:
     """The listed files below a folder ("" is the root)."""
     prefix = folder + "/" if folder else ""
@@ -55,7 +76,7 @@ def folder_members(files: FileList, folder: str) -> list[str]:
 
 def missing(workspace: Workspace, files: FileList, path: str) -> UsageError:
     """The error for a path that the listing does not have, with names like it."""
-    if _GLOB.search(path):
+    if is_glob(path):
         return UsageError("not_found", f"`{path}` matches no file", "`*` stays within a folder, `**` goes below")
     if workspace.image_kind(path) == "directory":
         return UsageError("not_found", f"`{path}` holds no listed file: it is empty or ignored",
@@ -93,34 +114,12 @@ def _with_folders(paths: Iterable[str]) -> list[str]:
     return list(known)
 
 
-def _matching(paths: Iterable[str], glob: str) -> list[str]:
-    if not _GLOB.search(glob):
-        return []
-    names = glob.split("/") if "/" in glob else ["**", glob]
-    parts = [None if name == "**" else re.compile(fnmatch.translate(name)) for name in names]
-    return [path for path in paths if _matches(parts, path)]
-
-
-def _matches(parts: Sequence[re.Pattern[str] | None], path: str) -> bool:
-    """Whether the whole path matches. None stands for any number of folders. Linear: all ways are followed at once."""
-    at = _reach(parts, {0})
-    for name in path.split("/"):
-        on: set[int] = set()
-        for i in at:
-            if i < len(parts):
-                part = parts[i]
-                if part is None:
-                    on.add(i)
-                elif part.match(name):
-                    on.add(i + 1)
-        at = _reach(parts, on)
-    return len(parts) in at
-
-
-def _reach(parts: Sequence[re.Pattern[str] | None], at: set[int]) -> set[int]:
-    reached = set(at)
-    for i in sorted(at):
-        while i < len(parts) and parts[i] is None:
-            i += 1
-            reached.add(i)
-    return reached
+def _matching(paths: Sequence[str], glob: str) -> set[str]:
+    if not is_glob(glob):
+        return set()
+    found: set[str] = set()
+    for one in alternatives(glob):
+        names = one.split("/") if "/" in one else ["**", one]
+        parts = [None if name == "**" else re.compile(fnmatch.translate(name)) for name in names]
+        found.update(path for path in paths if matches(parts, path))
+    return found

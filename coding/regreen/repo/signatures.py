@@ -1,26 +1,39 @@
-"""The definitions in files, folders and globs, within a budget; and their form as text, which the budget is about.
+"""The definitions in files, folders and globs, within a budget of the text that shows them.
 
 Nothing is silently missing: a file that cannot be read is in `skipped` with the reason, a broken one has `errors`.
+Generated, minified and vendored files are left out of folders and globs, and counted; by name they are read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from regreen.errors import EnvironmentFault, Refused, UsageError
 from regreen.model import FileSymbols, SignatureReport, Skipped, Symbol
 from regreen.repo.budget import Page, read_cursor, write_cursor
-from regreen.repo.extract import extract
+from regreen.repo.classes import HUGE_BYTES, role_of, role_of_path
 from regreen.repo.files import FileList
-from regreen.repo.languages import extension_of, language_of
-from regreen.repo.selecting import select
+from regreen.repo.languages import Language, MissingGrammar, extension_of, installed, language_of, missing_text
+from regreen.repo.outline import file_lines, skip_line, symbol_line
+from regreen.repo.selecting import Selected, select
+from regreen.repo.symbols.extract import extract
 from regreen.workspace import Text, TextProblem, Workspace
+from regreen.workspace.paths import is_secret
 
-MAX_SOURCE_BYTES = 1024 * 1024
 MAX_TOKENS = 8000
-_EXTENSIONS_SHOWN = 8
+
+_ROWS_SHOWN = 12
+_LEFT_OUT = ("generated", "minified")
+
+Known: TypeAlias = Callable[[str], "FileSymbols | Skipped | None"]
+"""What is known of a file as it is now, without reading it; None: not known."""
+
+
+def nothing_known(_path: str) -> None:
+    """For whoever has no index."""
 
 
 def signatures(
@@ -31,67 +44,126 @@ def signatures(
     max_tokens: int = MAX_TOKENS,
     cursor: str = "",
     docstrings: bool = False,
+    known: Known = nothing_known,
 ) -> SignatureReport:
     """The definitions in what `paths` names, sorted by path and line; a cursor for the rest.
 
-    Files of unknown languages found in folders or by globs are counted by extension, those named are listed.
-    Raises UsageError: `not_found` for a path that matches nothing, `invalid_arguments` for a bad number or cursor.
+    What is found in folders or by globs and not read (unknown languages, vendored files) is counted, what is named is
+    listed. Raises UsageError: `not_found` for a path that matches nothing, `invalid_arguments` for a bad number or
+    cursor.
     """
     selected = select(workspace, files, paths)
     (offset,), start = read_cursor(cursor, 1) if cursor else ((0,), "")
     page = Page(max_tokens)
     done: list[FileSymbols] = []
-    readable = [p for p in selected.paths if language_of(p) or p in selected.named]
-    skipped = [] if cursor else [s for s in _unknown(set(selected.paths) - set(readable)) if page.add(*_skip_line(s))]
+    readable, rows = _partition(selected)
+    skipped = [] if cursor else [s for s in rows if page.add(skip_line(s))]
     for path in readable:
         if path < start:
             continue
         first = offset if path == start else 0
-        one = read_symbols(workspace, path, docstrings=docstrings)
+        named = path in selected.named
+        one = (None if named else known(path)) or read_symbols(workspace, path, named=named)
         if isinstance(one, Skipped):
-            if not page.add(*_skip_line(one)):
+            if not page.add(skip_line(one)):
                 return _report(done, skipped, write_cursor(0, path=path))
             skipped.append(one)
             continue
-        left, shown = _fill(page, one, first, max_tokens)
+        left, shown = _fill(page, one if docstrings else _without_docs(one), first, max_tokens)
         done.extend(shown)
         if left >= 0:
             return _report(done, skipped, write_cursor(left, path=path))
     return _report(done, skipped, "")
 
 
-def read_symbols(workspace: Workspace, path: str, *, docstrings: bool = False) -> FileSymbols | Skipped:
-    """All definitions in one file, or why it has none to show. Never raises for what a file may be."""
+def read_symbols(workspace: Workspace, path: str, *, named: bool = True) -> FileSymbols | Skipped:
+    """All definitions in one file, or why it has none to show. Never raises for what a file may be.
+
+    `named`: the caller asked for this very file, so generated and minified ones are read, too.
+    """
     language = language_of(path)
     if language is None:
         return Skipped(path, f"no grammar for {extension_of(path) or 'this kind of'} files")
+    if is_secret(path):
+        return Skipped(path, "holds secrets: it is never shown")
     try:
         image = workspace.image(path)
     except (UsageError, Refused, EnvironmentFault) as e:
         return Skipped(path, e.message)
     if image.kind != "file":
         return Skipped(path, {"absent": "no longer there", "symlink": "a link"}.get(image.kind, "not a regular file"))
-    if len(image.data) > MAX_SOURCE_BYTES:
-        return Skipped(path, f"too large: {len(image.data)} bytes, {MAX_SOURCE_BYTES} are read at most")
-    text = Text.decode(image.data)
+    if len(image.data) > HUGE_BYTES:
+        return Skipped(path, f"too large: {len(image.data)} bytes, {HUGE_BYTES} are read at most")
+    role = "" if named else role_of(path, image.data)
+    if role in _LEFT_OUT:
+        return Skipped(path, f"{role}: name the file itself to read it")
+    return symbols_in(path, language_of(path, image.data) or language, image.data)
+
+
+def symbols_in(path: str, language: Language, data: bytes) -> FileSymbols | Skipped:
+    """The definitions, with the first lines of their documentation, in the bytes of a file."""
+    text = Text.decode(data)
     if isinstance(text, TextProblem):
         return Skipped(path, f"{text.kind}: {text.message}")
-    found = extract(text.text.encode("utf-8", "surrogateescape"), language, docstrings=docstrings)
+    try:
+        found = extract(text.text.encode("utf-8", "surrogateescape"), language, docstrings=True)
+    except MissingGrammar as e:
+        return Skipped(path, str(e))
     if found.gave_up:
         return Skipped(path, found.gave_up)
     notes = ("holds bytes that are not UTF-8, shown as \N{REPLACEMENT CHARACTER}",) if text.raw else ()
     return FileSymbols(path, language.name, found.symbols, (*notes, *found.errors))
 
 
-def render(report: SignatureReport) -> str:
-    """The report as text: a line for each file, and below it one for each definition, indented as they nest."""
-    lines: list[str] = []
-    for file in report.files:
-        lines.extend(_head(file))
-        lines.extend(_symbol_line(symbol) for symbol in file.symbols)
-    for skipped in report.skipped:
-        lines.extend(_skip_line(skipped))
-    return "\n".join(lines)
+def _partition(selected: Selected) -> tuple[list[str], Iterable[Skipped]]:
+    """The files to be read, and a row for each reason why others are not."""
+    readable: list[str] = []
+    extensions: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    vendored = 0
+    reasons: dict[str, str] = {}
+    for path in selected.paths:
+        language = language_of(path)
+        if path in selected.named:
+            readable.append(path)
+        elif language is None:
+            extensions[extension_of(path)] += 1
+        elif not _installed(language, reasons):
+            missing[extension_of(path)] += 1
+            reasons[extension_of(path)] = missing_text(language)
+        elif role_of_path(path) == "vendored":
+            vendored += 1
+        else:
+            readable.append(path)
+    return readable, _rows(extensions, missing, reasons, vendored)
+
+
+def _installed(language: Language, seen: dict[str, str]) -> bool:
+    """Whether its grammar is there; looked up once for each language. `seen` keeps what was found."""
+    if language.name not in seen:
+        seen[language.name] = "yes" if installed(language) else ""
+    return bool(seen[language.name])
+
+
+def _rows(extensions: Counter[str], missing: Counter[str], reasons: dict[str, str], vendored: int) -> Iterator[Skipped]:
+    """The commonest first."""
+    for extension, count in _ordered(missing):
+        yield Skipped("*" + extension, f"{reasons[extension]} ({_files(count)})")
+    if vendored:
+        yield Skipped("*", f"vendored: name a file itself to read it ({_files(vendored)})")
+    counts = _ordered(extensions)
+    for extension, count in counts[:_ROWS_SHOWN]:
+        yield Skipped("*" + extension, f"no grammar ({_files(count)})")
+    if rest := sum(count for _, count in counts[_ROWS_SHOWN:]):
+        yield Skipped("*", f"no grammar ({rest} files of other kinds)")
+
+
+def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"
 
 
 def _report(files: Sequence[FileSymbols], skipped: Sequence[Skipped], cursor: str) -> SignatureReport:
@@ -102,11 +174,11 @@ def _fill(page: Page, file: FileSymbols, first: int, max_tokens: int) -> tuple[i
     """Put a file's symbols from index `first` on the page: where to go on (-1: done), and what got its place."""
     file = replace(file, errors=() if first else file.errors)
     rest = [_within(symbol, max_tokens) for symbol in file.symbols[first:]]
-    head = _head(file)
-    if not page.add(*head, *[_symbol_line(s) for s in rest[:1]]):
+    head = file_lines(file)
+    if not page.add(*head, *[symbol_line(s) for s in rest[:1]]):
         return first, []
     count = min(1, len(rest))
-    while count < len(rest) and page.add(_symbol_line(rest[count])):
+    while count < len(rest) and page.add(symbol_line(rest[count])):
         count += 1
     left = first + count if count < len(rest) else -1
     return left, [replace(file, symbols=tuple(rest[:count]))]
@@ -118,25 +190,5 @@ def _within(symbol: Symbol, max_tokens: int) -> Symbol:
     return symbol if len(symbol.signature) <= room else replace(symbol, signature=symbol.signature[: room - 1] + "…")
 
 
-def _head(file: FileSymbols) -> list[str]:
-    return [f"{file.path} ({file.language})", *[f"  ! {error}" for error in file.errors]]
-
-
-def _symbol_line(symbol: Symbol) -> str:
-    indent = "  " * (1 + (symbol.parent.count(".") + 1 if symbol.parent else 0))
-    lines = f"{symbol.line}-{symbol.end_line}" if symbol.end_line > symbol.line else str(symbol.line)
-    text = " ".join([lines, *symbol.decorators, symbol.signature])
-    return f"{indent}{text}  # {symbol.doc}" if symbol.doc else indent + text
-
-
-def _skip_line(skipped: Skipped) -> list[str]:
-    return [f"skipped {skipped.path}: {skipped.reason}"]
-
-
-def _unknown(paths: set[str]) -> Iterator[Skipped]:
-    """One row for each extension without a grammar, the commonest first."""
-    counts = sorted(Counter(map(extension_of, paths)).items(), key=lambda item: (-item[1], item[0]))
-    for extension, count in counts[:_EXTENSIONS_SHOWN]:
-        yield Skipped("*" + extension, f"no grammar ({count} file{'' if count == 1 else 's'})")
-    if rest := sum(count for _, count in counts[_EXTENSIONS_SHOWN:]):
-        yield Skipped("*", f"no grammar ({rest} files of other kinds)")
+def _without_docs(file: FileSymbols) -> FileSymbols:
+    return replace(file, symbols=tuple(replace(s, doc="") if s.doc else s for s in file.symbols))

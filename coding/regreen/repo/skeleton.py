@@ -3,53 +3,128 @@
 If the whole tree fits, it is shown. Else the first page shows it down to the deepest level that fits, with counts for
 folded folders, and the pages after that show what is in them. A cursor holds level, part and last path shown, so that
 pages stay right when files come and go in between.
+
+Of a folder with very many entries the first ones are shown and the others are counted, and folders of other people's
+code are counted only; who names such a folder as `path` gets all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from regreen.errors import Refused, UsageError
 from regreen.model import Skeleton
-from regreen.repo.budget import Page, read_cursor, write_cursor
+from regreen.repo.budget import BYTES_PER_TOKEN, Page, read_cursor, write_cursor
+from regreen.repo.classes import role_of_path
 from regreen.repo.files import FileList
 from regreen.repo.selecting import missing
 from regreen.workspace import Workspace
 
 LARGE_BYTES = 100_000  # files from this size on show it
+MANY = 100  # files, or folders, in one folder: of more than these the first ones are shown
 
+_FIRST = 50  # of many
 _OVERVIEW, _REST = 0, 1
+_MORE = "\U0010ffff"  # stands for the name of what is not shown: after all others
+_ALL_LEVELS = 1 << 30
 
-
-class _Entry(NamedTuple):
-    """A file, or a folder (its path ends in `/`). `key` orders a tree: a folder's files, then its folders."""
-
-    key: tuple[tuple[int, str], ...]
-    path: str
-    label: str
-
-    @property
-    def level(self) -> int:
-        return len(self.key)
+_Key = tuple[tuple[int, str], ...]  # orders a tree: a folder's files, then its folders; the latter end in `/`
 
 
 @dataclass(slots=True)
-class _Count:
+class _Folder:
+    """`path` ends in `/`; "" is the whole. Counts and size are those of all that is below."""
+
+    path: str
+    names: list[str] = field(default_factory=list[str])
+    below: list[_Folder] = field(default_factory=list["_Folder"])
     files: int = 0
     folders: int = 0
+    size_bytes: int = 0
+    vendored: bool = False
+
+    @property
+    def counted(self) -> str:
+        counts = [_many(self.files, "file")]
+        if self.folders:
+            counts.append(_many(self.folders, "folder"))
+        if self.size_bytes >= LARGE_BYTES:
+            counts.append(_size(self.size_bytes))
+        if self.vendored:
+            counts.append("vendored")
+        return f" ({', '.join(counts)})"
+
+
+class _Entry(NamedTuple):
+    """One line. `folder`: what is in it, if it is a folder that can be unfolded here."""
+
+    path: str
+    label: str
+    counted: str
+    folder: _Folder | None
+
+    @property
+    def key(self) -> tuple[int, str]:
+        name = self.path.removesuffix("/").rpartition("/")[2]
+        return (1 if self.path.endswith("/") else 0, name)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    entries: tuple[_Entry, ...]
-    counts: dict[str, _Count]  # by folder with its `/`; "" is the whole
-    depth: int
+    """What is below `base` (which ends in `/`, or is ""). `named`: somebody asked for this very folder."""
 
-    def part(self, part: int, level: int) -> list[_Entry]:
-        """The entries of a part: down to `level`, or below it."""
-        return [e for e in self.entries if (e.level <= level) == (part == _OVERVIEW)]
+    whole: _Folder
+    files: FileList
+    links: frozenset[str]
+    base: str
+    named: bool
+
+    def entries(self, folder: _Folder) -> Iterator[_Entry]:
+        """The lines for what is directly in a folder, in order."""
+        fold = not (self.named and folder is self.whole)
+        names = sorted(folder.names)
+        shown = names[:_FIRST] if fold and len(names) > MANY else names
+        for name in shown:
+            yield _Entry(folder.path + name, name + self._remark(folder.path + name), "", None)
+        if left := len(names) - len(shown):
+            yield _Entry(folder.path + _MORE, f"... {_many(left, 'more file')}", "", None)
+        below = sorted(folder.below, key=_path)
+        unfolded = below[:_FIRST] if fold and len(below) > MANY else below
+        for inner in unfolded:
+            name = inner.path[len(folder.path) :]
+            if inner.vendored:
+                yield _Entry(inner.path, name + inner.counted, "", None)
+            else:
+                yield _Entry(inner.path, name, inner.counted, inner)
+        if folded := below[len(unfolded) :]:
+            files = _many(sum(inner.files for inner in folded), "file")
+            yield _Entry(f"{folder.path}{_MORE}/", f"... {_many(len(folded), 'more folder')} ({files})", "", None)
+
+    def _remark(self, inner: str) -> str:
+        path = self.base + inner
+        if path in self.links:
+            return " (link)"
+        stat = self.files.stats.get(path)
+        return f" ({_size(stat.size)})" if stat is not None and stat.size >= LARGE_BYTES else ""
+
+    def lines(self, first: int, last: int, after: _Key) -> Iterator[tuple[int, _Entry]]:
+        """The entries of these levels that come after a key, with their levels. Whole folders before it are passed."""
+        stack = [(self.entries(self.whole), after)]
+        while stack:
+            entries, bound = stack[-1]
+            entry = next(entries, None)
+            if entry is None:
+                stack.pop()
+                continue
+            if bound and entry.key < bound[0]:
+                continue
+            within = bound[1:] if bound and entry.key == bound[0] else ()
+            if first <= len(stack) and (not bound or entry.key != bound[0]):
+                yield len(stack), entry
+            if entry.folder is not None and len(stack) < last:
+                stack.append((self.entries(entry.folder), within))
 
 
 def skeleton(
@@ -73,100 +148,120 @@ def skeleton(
         raise Refused(
             "path_outside_workspace", f"`{path}` is a link that leads out of the root", "name a folder inside the root"
         )
-    tree = _build(files, base)
-    if base and not tree.entries:
+    tree = _build(files, base, named=bool(path))
+    if base and not tree.whole.files:
         raise missing(workspace, files, base)
     page = Page(max_tokens)
-    part, level, done = _OVERVIEW, depth or _level(tree, max_tokens), ""
+    part, level, done = _OVERVIEW, depth, ""
     if cursor:
         (level, part), done = read_cursor(cursor, 2)
-    elif not base:
-        for note in files.notes:
-            page.add(f"# {note}")
+    else:
+        notes = [f"# {note}" for note in files.notes] if not base else []
+        level = depth or _level(tree, int(max_tokens * BYTES_PER_TOKEN) + 1 - sum(map(_bytes, notes)))
+        for note in notes:
+            page.add(note)
     if part not in (_OVERVIEW, _REST) or level < 1:
         raise UsageError("invalid_arguments", f"{cursor!r} is no cursor of this tool", "begin without a cursor")
     parts = (_OVERVIEW,) if depth else (_OVERVIEW, _REST)
-    left = _fill(page, tree, [(p, tree.part(p, level)) for p in parts if p >= part], done, level)
-    whole = tree.counts[""]
+    left = _fill(page, tree, [p for p in parts if p >= part], done, level)
     return Skeleton(
         root=base or ".",
         tree=page.text,
-        files=whole.files,
-        dirs=whole.folders,
+        files=tree.whole.files,
+        dirs=tree.whole.folders,
         truncated=bool(left),
         cursor=left,
     )
 
 
-def _build(files: FileList, base: str) -> _Tree:
-    """The tree below a folder, or the one file that `base` is."""
-    counts = {"": _Count()}
-    entries: list[_Entry] = []
-    for inner, label in _leaves(files, base):
-        names = inner.split("/")
-        above = [""]
-        for i, name in enumerate(names[:-1]):
-            folder = f"{above[-1]}{name}/"
-            if folder not in counts:
-                counts[folder] = _Count()
-                entries.append(_Entry(tuple((1, n) for n in names[: i + 1]), folder, name + "/"))
-                for outer in above:
-                    counts[outer].folders += 1
-            above.append(folder)
-        for folder in above:
-            counts[folder].files += 1
-        entries.append(_Entry(_key(inner), inner, label))
-    entries.sort()
-    return _Tree(tuple(entries), counts, max((e.level for e in entries), default=1))
-
-
-def _leaves(files: FileList, base: str) -> Iterator[tuple[str, str]]:
-    """Files and links with their labels; paths relative to `base`, or the name if `base` is a file."""
+def _build(files: FileList, base: str, *, named: bool) -> _Tree:
+    """The tree below a folder, or the one file that `base` is. One pass over the files, one over the folders."""
     prefix = base + "/" if base else ""
-    links = set(files.links)
+    whole = _Folder("")
+    folders = {"": whole}
     for path in (*files.paths, *files.links):
-        if not path.startswith(prefix) and path != base:
-            continue
-        name = path.rpartition("/")[2]
-        inner = name if path == base else path.removeprefix(prefix)
-        size = files.sizes_bytes.get(path, 0)
-        yield inner, name + (" (link)" if path in links else f" ({_size(size)})" if size >= LARGE_BYTES else "")
-
-
-def _key(path: str) -> tuple[tuple[int, str], ...]:
-    names = path.rstrip("/").split("/")
-    return (*((1, n) for n in names[:-1]), (1 if path.endswith("/") else 0, names[-1]))
-
-
-def _level(tree: _Tree, max_tokens: int) -> int:
-    """The deepest level down to which the tree fits on one page; at least the first."""
-    fits = 1
-    for level in range(1, tree.depth + 1):
-        if _fill(Page(max_tokens), tree, [(_OVERVIEW, tree.part(_OVERVIEW, level))], "", level):
+        if not path.startswith(prefix):
+            if path == base:
+                prefix = path.rpartition("/")[0] + "/" if "/" in path else ""
+            else:
+                continue
+        head, _, name = path[len(prefix) :].rpartition("/")
+        folder = folders.get(head)
+        if folder is None:
+            folder = _grown(folders, head, path)
+        folder.names.append(name)
+        stat = files.stats.get(path)
+        if stat is not None:
+            folder.size_bytes += stat.size
+        if path == base:
             break
-        fits = level
-    return fits
+    for folder in reversed(folders.values()):  # what is below comes first
+        folder.files += len(folder.names)
+        folder.folders += len(folder.below)
+        for inner in folder.below:
+            folder.files += inner.files
+            folder.folders += inner.folders
+            folder.size_bytes += inner.size_bytes
+    return _Tree(whole, files, frozenset(files.links), prefix, named)
 
 
-def _fill(page: Page, tree: _Tree, parts: Sequence[tuple[int, Iterable[_Entry]]], done: str, level: int) -> str:
+def _grown(folders: dict[str, _Folder], path: str, example: str) -> _Folder:
+    """The new folder `path`, and those above it that are new, too. `example` is a file in it."""
+    new: list[str] = []
+    at = path
+    while at not in folders:
+        new.append(at)
+        at = at.rpartition("/")[0]
+    folder = folders[at]
+    vendored = role_of_path(example) == "vendored"
+    for inner in reversed(new):
+        name = inner.rpartition("/")[2]
+        below = _Folder(inner + "/", vendored=vendored and role_of_path(f"{name}/x") == "vendored")
+        folder.below.append(below)
+        folder = folders[inner] = below
+    return folder
+
+
+def _level(tree: _Tree, left_bytes: int) -> int:
+    """The deepest level down to which the tree fits on one page; at least the first. Looks no deeper than it must."""
+    level, folders = 1, [tree.whole]
+    while True:
+        plain = counted = 0
+        inner: list[_Folder] = []
+        for folder in folders:
+            for entry in tree.entries(folder):
+                size = _bytes(entry.label) + 2 * (level - 1)
+                plain += size
+                counted += size + len(entry.counted)
+                if entry.folder is not None:
+                    inner.append(entry.folder)
+                if counted > left_bytes:
+                    return max(1, level - 1)
+        if not inner:
+            return level
+        left_bytes -= plain
+        level, folders = level + 1, inner
+
+
+def _fill(page: Page, tree: _Tree, parts: Sequence[int], done: str, level: int) -> str:
     """Put entries after `done` on the page until it is full; the cursor for the rest, "" if nothing is left."""
     after = _key(done) if done else ()
-    last_part, last = parts[0][0], done
-    for part, entries in parts:
+    last_part, last = parts[0], done
+    for part in parts:
         opened: list[str] = []  # the folders that a line stands under, outermost first
-        for entry in entries:
-            if after and entry.key <= after:
-                continue
-            if not page.add(*_lines(entry, tree, opened, level if part == _OVERVIEW else 0)):
+        overview = part == _OVERVIEW
+        for at, entry in tree.lines(1 if overview else level + 1, level if overview else _ALL_LEVELS, after):
+            counted = entry.counted if overview and at == level else ""
+            if not page.add(*_placed(entry.path, entry.label + counted, opened)):
                 return write_cursor(level, last_part, path=last)
             last_part, last = part, entry.path
         after = ()
     return ""
 
 
-def _lines(entry: _Entry, tree: _Tree, opened: list[str], level: int) -> list[str]:
+def _placed(path: str, label: str, opened: list[str]) -> list[str]:
     """The lines for an entry, with its folder's path above it where the page has not named that folder yet."""
-    folder = entry.path.rstrip("/").rpartition("/")[0]
+    folder = path.rstrip("/").rpartition("/")[0]
     folder = folder + "/" if folder else ""
     while opened and opened[-1] != folder:
         opened.pop()
@@ -174,18 +269,27 @@ def _lines(entry: _Entry, tree: _Tree, opened: list[str], level: int) -> list[st
     if folder and not opened:
         lines.append(folder)
         opened.append(folder)
-    label = entry.label
-    if entry.path.endswith("/") and entry.level == level:
-        label += " " + _counted(tree.counts[entry.path])
     lines.append("  " * len(opened) + label)
-    if entry.path.endswith("/"):
-        opened.append(entry.path)
+    if path.endswith("/"):
+        opened.append(path)
     return lines
 
 
-def _counted(count: _Count) -> str:
-    files = f"{count.files} file{'' if count.files == 1 else 's'}"
-    return f"({files}, {count.folders} folder{'' if count.folders == 1 else 's'})" if count.folders else f"({files})"
+def _key(path: str) -> _Key:
+    names = path.rstrip("/").split("/")
+    return (*((1, n) for n in names[:-1]), (1 if path.endswith("/") else 0, names[-1]))
+
+
+def _path(folder: _Folder) -> str:
+    return folder.path
+
+
+def _bytes(line: str) -> int:
+    return len(line.encode("utf-8", "replace")) + 1
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _size(size_bytes: int) -> str:

@@ -15,6 +15,7 @@ from regreen.sandbox import Cancel
 from regreen.session.fixing import FixOptions
 from regreen.session.repository import Session
 from regreen.session.running import start_tests
+from regreen.session.understanding import FIRST_ANSWER_S
 from regreen.wire import Json, to_json, to_object
 from regreen.workspace.paths import check_size
 
@@ -26,6 +27,8 @@ OnProgress: TypeAlias = Callable[[str], None]
 _WAIT_S = 30.0
 _LOOK_S = 0.5  # how often a job of another process is looked at
 _LOG_PAGE = 16_000
+_MAP_TOKENS = 4000
+_FOUND = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,31 @@ def _skeleton(call: Call) -> dict[str, Json]:
 
 def _signatures(call: Call) -> dict[str, Json]:
     return to_object(call.session.signatures(call.args.pop("paths"), **call.args))
+
+
+def _map(call: Call) -> dict[str, Json]:
+    a = call.args
+    return to_object(call.session.repo_map(
+        a.get("focus", []), max_tokens=a.get("max_tokens", _MAP_TOKENS), tests=a.get("tests", False),
+        wait_s=_index_wait_s(call), on_progress=call.on_progress, cancel=call.cancel,
+    ))  # fmt: skip
+
+
+def _symbol(call: Call) -> dict[str, Json]:
+    a = call.args
+    return to_object(call.session.find_symbol(
+        a["name"], kind=a.get("kind", ""), references=a.get("references", False), limit=a.get("limit", _FOUND),
+        wait_s=_index_wait_s(call), on_progress=call.on_progress, cancel=call.cancel,
+    ))  # fmt: skip
+
+
+def _index_wait_s(call: Call) -> float | None:
+    """How long an index is waited for: a caller who stays can ask again, anybody else needs all of it now."""
+    return FIRST_ANSWER_S if call.engine.caller_present else None
+
+
+def _search(call: Call) -> dict[str, Json]:
+    return to_object(call.session.search(call.args.pop("pattern"), **call.args, cancel=call.cancel))
 
 
 def _read(call: Call) -> dict[str, Json]:
@@ -211,6 +239,9 @@ def _proposal(args: Mapping[str, Any]) -> Proposal:
 HANDLERS: Mapping[str, Callable[[Call], dict[str, Json]]] = {
     "repo_skeleton": _skeleton,
     "extract_signatures": _signatures,
+    "repo_map": _map,
+    "find_symbol": _symbol,
+    "search_text": _search,
     "read_file": _read,
     "apply_edits": _edit,
     "run_tests": _tests,

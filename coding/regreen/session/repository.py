@@ -21,10 +21,13 @@ from regreen.model import (
     FileText,
     Outcome,
     Proposal,
+    RepoMap,
     RestoreReport,
+    SearchReport,
     SignatureReport,
     Skeleton,
     SuiteReport,
+    SymbolReport,
 )
 from regreen.policy import Action, Ask, Deny, Request, decide
 from regreen.redact import Redactor
@@ -40,6 +43,7 @@ from regreen.workspace import Journal, Workspace
 if TYPE_CHECKING:
     from regreen.repo import FileList
     from regreen.session.fixing import FixOptions
+    from regreen.session.understanding import Understanding
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
     from regreen.testing.warm import CoverageMap, WarmPytest
@@ -82,6 +86,8 @@ class Session:
     def close(self) -> None:
         if "_warm" in self.__dict__:
             self._warm.close()
+        if "_understanding" in self.__dict__:
+            self._understanding.close()
         if "snapshots" in self.__dict__:
             self.snapshots.close()
         self.workspace.close()
@@ -94,11 +100,15 @@ class Session:
 
     # --- reading -------------------------------------------------------------------------------------
 
-    def files(self) -> FileList:
-        """What git tracks, and what is untracked but not ignored."""
-        from regreen.repo import list_files
+    @cached_property
+    def _understanding(self) -> Understanding:
+        from regreen.session.understanding import Understanding
 
-        return list_files(self.workspace, self.git)
+        return Understanding(self)
+
+    def files(self) -> FileList:
+        """What git tracks, and what is untracked but not ignored, as of now."""
+        return self._understanding.files()
 
     def skeleton(self, path: str = "", *, depth: int = 0, max_tokens: int = 4000, cursor: str = "") -> Skeleton:
         """The file tree, folded to fit `max_tokens`. `depth` 0 shows as deep as fits."""
@@ -110,10 +120,64 @@ class Session:
         self, paths: Sequence[str], *, max_tokens: int = 4000, cursor: str = "", docstrings: bool = False
     ) -> SignatureReport:
         """The definitions in files, folders or globs."""
-        from regreen.repo import signatures
+        return self._understanding.signatures(paths, max_tokens=max_tokens, cursor=cursor, docstrings=docstrings)
 
-        return signatures(
-            self.workspace, self.files(), paths=paths, max_tokens=max_tokens, cursor=cursor, docstrings=docstrings
+    def repo_map(
+        self,
+        focus: Sequence[str] = (),
+        *,
+        max_tokens: int = 4000,
+        tests: bool = False,
+        wait_s: float | None = None,
+        on_progress: Callable[[str], None] | None = None,
+        cancel: Cancel | None = None,
+    ) -> RepoMap:
+        """The definitions that matter most for `focus` (files, folders, globs, names), as text within `max_tokens`.
+
+        What is being changed and what tests failed last counts, too; `tests` ranks tests like other code. The first
+        call indexes the repository: it waits for that, with a `wait_s` about so long, and is then of a part of it
+        (`indexed` below 1) while the rest goes on.
+        """
+        return self._understanding.map(
+            focus, max_tokens=max_tokens, tests=tests, wait_s=wait_s, on_progress=on_progress, cancel=cancel
+        )
+
+    def find_symbol(
+        self,
+        name: str,
+        *,
+        kind: str = "",
+        references: bool = False,
+        limit: int = 50,
+        wait_s: float | None = None,
+        on_progress: Callable[[str], None] | None = None,
+        cancel: Cancel | None = None,
+    ) -> SymbolReport:
+        """Where a (qualified) name is defined and, with `references`, used; each at most `limit` times.
+
+        Waits for the index as `repo_map` does. Raises UsageError (`invalid_arguments`) for what is no name.
+        """
+        return self._understanding.symbol(
+            name, kind=kind, references=references, limit=limit, wait_s=wait_s, on_progress=on_progress, cancel=cancel
+        )
+
+    def search(
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        globs: Sequence[str] = (),
+        context: int = 0,
+        limit: int = 100,
+        ignore_case: bool = False,
+        cancel: Cancel | None = None,
+    ) -> SearchReport:
+        """The lines that hold `pattern`, or match it as a regular expression; secrets in them masked.
+
+        Raises UsageError: `invalid_arguments` for a bad pattern, `not_found` for a glob that matches no file.
+        """
+        return self._understanding.search(
+            pattern, regex=regex, globs=globs, context=context, limit=limit, ignore_case=ignore_case, cancel=cancel
         )
 
     def read(self, path: str, *, start_line: int = 1, end_line: int = 0) -> FileText:

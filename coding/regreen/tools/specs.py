@@ -30,11 +30,12 @@ class ToolSpec:
     idempotent: bool = False
     open_world: bool = False
     withheld: tuple[tuple[str, str], ...] = ()
+    shown: tuple[tuple[str, Schema], ...] = ()  # shorter forms of parameters that another tool shows in full
 
     @property
     def input_schema(self) -> Schema:
         """As sent to clients. Bounds of numbers are checked, and said in the error, but not sent: they cost context."""
-        bare = {k: _without_bounds(v) for k, v in self.parameters.items()}
+        bare = {k: _without_bounds(v) for k, v in (self.parameters | dict(self.shown)).items()}
         required = {"required": list(self.required)} if self.required else {}
         return {"type": "object", "properties": {**bare, "repo": _REPO}, **required}
 
@@ -49,7 +50,8 @@ class ToolSpec:
 
 
 def _without_bounds(schema: Schema) -> Schema:
-    return {k: v for k, v in schema.items() if k not in ("minimum", "maximum")}
+    kept = {k: v for k, v in schema.items() if k not in ("minimum", "maximum")}
+    return kept | {"items": _without_bounds(kept["items"])} if "items" in kept else kept
 
 
 def _string(description: str = "") -> Schema:
@@ -101,12 +103,42 @@ TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="extract_signatures",
         title="Signatures",
-        description="Functions, classes and methods of source files (Python) with signatures and lines; far shorter "
-                    "than the files.",
+        description="Definitions in source files (16 languages, Markdown, notebooks) with full signatures and lines.",
         parameters={"paths": {**_PATHS, "description": "Files, folders, globs"}, "docstrings": {"type": "boolean"},
                     "max_tokens": _TOKENS, "cursor": _TEXT},
         outputs={"files": _LIST, "skipped": _LIST, "truncated": _FLAG, "cursor": _TEXT},
         required=("paths",), read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="repo_map",
+        title="Ranked map",
+        description="The definitions that matter most, with signatures and lines, ranked by use, for `focus` (files, "
+                    "names), the current diff and failing tests; within max_tokens (4000).",
+        parameters={"focus": _PATHS, "max_tokens": _TOKENS,
+                    "tests": {"type": "boolean"}},
+        outputs={"text": _TEXT, "files": _LIST, "tokens": _COUNT, "ranked_symbols": _LIST, "total_files": _COUNT,
+                 "total_symbols": _COUNT, "indexed": {"type": "number"}, "notes": _LIST},
+        read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="find_symbol",
+        title="Find symbol",
+        description="Where a (qualified) name is defined; with `references`, where it is used and in what. Names like "
+                    "it where there is none.",
+        parameters={"name": _TEXT, "kind": _TEXT, "references": {"type": "boolean"}, "limit": _integer(1, 1000)},
+        outputs={"definitions": _LIST, "references": _LIST, "definitions_total": _COUNT, "references_total": _COUNT,
+                 "suggestions": _LIST, "indexed": {"type": "number"}, "notes": _LIST},
+        required=("name",), read_only=True, idempotent=True,
+    ),
+    ToolSpec(
+        name="search_text",
+        title="Search text",
+        description="Lines that contain `pattern` (literal; with `regex` a linear-time regular expression).",
+        parameters={"pattern": _TEXT, "regex": {"type": "boolean"}, "ignore_case": {"type": "boolean"},
+                    "globs": _PATHS, "context": _integer(0, 10), "limit": _integer(1, 1000)},
+        outputs={"matches": _LIST, "truncated": _FLAG, "files_searched": _COUNT, "files_matched": _COUNT,
+                 "notes": _LIST},
+        required=("pattern",), read_only=True, idempotent=True,
     ),
     ToolSpec(
         name="read_file",
@@ -122,8 +154,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         title="Apply edits",
         description="Apply edits, all or none: `text` (SEARCH/REPLACE blocks, a diff, a patch, JSON calls, a whole "
                     "file), or replacements (whole lines; empty search creates a file). Each must fit exactly one "
-                    "place; nothing is guessed. Failures say what to resend. dry_run shows the diff and gives a plan "
-                    "to commit, or some of its hunks. Undo: restore(transaction).",
+                    "place; nothing is guessed. dry_run shows the diff and gives a plan to commit, or some of its "
+                    "hunks. Undo: restore(transaction).",
         parameters={"text": _TEXT, "replacements": _REPLACEMENTS, "format": _FORMAT, "dry_run": {"type": "boolean"},
                     "commit": _string("plan id"),
                     "hunks": {"type": "array", "items": _integer(1, 100_000), "description": "of the plan, by number"},
@@ -135,11 +167,11 @@ TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="run_tests",
         title="Run tests",
-        description="Run tests (pytest, unittest, vitest, jest, mocha, node, go, cargo, maven, ...; sandboxed): all, a "
+        description="Run tests (pytest, vitest, jest, node, go, cargo, maven, ...; sandboxed): all, a "
                     "selection (ids, files, folders, titles), or a whitelisted argv. Failures grouped by cause, and "
                     "what changed since the last run. Not done after wait_s (30): job_id for job_status.",
-        parameters={"selection": _PATHS, "runner": _string("default: found"),
-                    "warm": {"type": "boolean", "description": "pytest: quick repeats from a warm process"},
+        parameters={"selection": _PATHS, "runner": _TEXT,
+                    "warm": {"type": "boolean", "description": "pytest: faster repeats"},
                     "last_failed": {"type": "boolean"},
                     "timeout_s": _number(1, 3600), "wait_s": _WAIT, "argv": _PATHS},
         outputs={"status": _TEXT, "runner": _TEXT, "argv": _LIST, "interpreter": _TEXT, "sandbox": _TEXT,
@@ -152,8 +184,8 @@ TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="fix_tests",
         title="Fix failing tests",
-        description="Turn failing tests green: baseline, attempts judged by test identity, what does not help rolled "
-                    "back, cold verification. Ends `fixed`, or restored with a reason. proposer: search = offline; "
+        description="Turn failing tests green: what does not help is rolled back, a fix verified cold. Ends `fixed`, "
+                    "or restored with a reason. proposer: search = offline; "
                     "caller = you get a brief and send fixes with submit_fix; auto = search, then caller.",
         parameters={"selection": _PATHS, "proposer": _choice("auto", "search", "caller"),
                     "paths": {**_PATHS, "description": "What may be edited (default: all but tests)"},
@@ -171,6 +203,7 @@ TOOLS: tuple[ToolSpec, ...] = (
         parameters={"job_id": _TEXT, "text": _TEXT, "replacements": _REPLACEMENTS, "format": _FORMAT,
                     "note": _TEXT, "wait_s": _WAIT,
                     "needs_test_change": _string("no edits: why no right code can pass these tests")},
+        shown=(("replacements", {"type": "array", "items": _OBJECT}), ("format", _TEXT)),
         outputs={**_FIX_OUTPUTS, "attempt": _OBJECT},
         required=("job_id",), destructive=True, open_world=True,
     ),
@@ -211,7 +244,7 @@ TOOLS: tuple[ToolSpec, ...] = (
 
 BY_NAME: dict[str, ToolSpec] = {t.name: t for t in TOOLS}
 CORE: frozenset[str] = frozenset({
-    "repo_skeleton", "extract_signatures", "apply_edits", "run_tests", "fix_tests", "submit_fix", "job_status",
-    "job_cancel", "restore",
+    "repo_skeleton", "extract_signatures", "repo_map", "apply_edits", "run_tests", "fix_tests", "submit_fix",
+    "job_status", "job_cancel", "restore",
 })  # fmt: skip
 EDITING: frozenset[str] = frozenset({t.name for t in TOOLS if not t.read_only} - {"job_cancel"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from regreen.tools import reading_text
 from regreen.wire import shortened
 
 Data: TypeAlias = Mapping[str, Any]
@@ -22,7 +23,7 @@ _MAX_FILES = 50
 _MAX_SAID_CHARS = 4_000
 _MAX_PATH_CHARS = 200
 _MAX_CHARS = 64_000
-_PAGED = frozenset({"repo_skeleton", "extract_signatures", "read_file"})
+_PAGED = frozenset({"repo_skeleton", "extract_signatures", "repo_map", "read_file"})
 
 
 def say(tool: str, data: Data) -> str:
@@ -37,32 +38,6 @@ def error_text(error: Data) -> str:
     """`kind: message`, then the hint."""
     hint = f"\n{shortened(error['hint'], _MAX_SAID_CHARS)}" if error.get("hint") else ""
     return f"{error['kind']}: {shortened(error['message'], _MAX_SAID_CHARS)}{hint}"
-
-
-def _skeleton(d: Data) -> str:
-    more = f"\n(more: cursor={d['cursor']})" if d.get("cursor") else ""
-    return f"{d['root']}: {d['files']} files, {d['dirs']} folders\n{d['tree']}{more}"
-
-
-def _signatures(d: Data) -> str:
-    out: list[str] = []
-    for file in d["files"]:
-        out.append(file["path"])
-        for s in file["symbols"]:
-            depth = s["qualified_name"].count(".") + 1
-            doc = f"  # {s['doc']}" if s.get("doc") else ""
-            out.append(f"{s['line']:>5} {'  ' * depth}{s['signature']}{doc}")
-        out.extend(f"      ! {e}" for e in file["errors"])
-    out.extend(f"skipped {s['path']}: {s['reason']}" for s in d["skipped"])
-    if d.get("cursor"):
-        out.append(f"(more: cursor={d['cursor']})")
-    return "\n".join(out) or "no definitions"
-
-
-def _read(d: Data) -> str:
-    head = f"lines {d['start_line']}-{d['end_line']} of {d['total_lines']}, {d['encoding']}, sha256 {d['sha256']}"
-    masked = f", {d['redacted']} secrets masked: such lines cannot be edited by search" if d["redacted"] else ""
-    return f"{head}{masked}\n{d['text']}"
 
 
 def _edits(d: Data) -> str:
@@ -309,7 +284,8 @@ def cut(text: str, limit: int) -> str:
 
 
 _SAY: dict[str, Callable[[Data], str]] = {
-    "repo_skeleton": _skeleton, "extract_signatures": _signatures, "read_file": _read, "apply_edits": _edits,
-    "run_tests": _tests, "fix_tests": _fix, "submit_fix": _fix, "job_status": _status, "job_cancel": _cancel,
-    "show_changes": _changes, "restore": _restored,
+    "repo_skeleton": reading_text.skeleton, "extract_signatures": reading_text.signatures,
+    "repo_map": reading_text.ranked_map, "find_symbol": reading_text.symbols, "search_text": reading_text.matches,
+    "read_file": reading_text.file_text, "apply_edits": _edits, "run_tests": _tests, "fix_tests": _fix,
+    "submit_fix": _fix, "job_status": _status, "job_cancel": _cancel, "show_changes": _changes, "restore": _restored,
 }  # fmt: skip

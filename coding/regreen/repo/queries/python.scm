@@ -1,14 +1,10 @@
-; What a definition is in Python. The captures are explained in languages.py; of two patterns that find the same name
-; in the same statement, the later one gives the kind.
+; What a definition is in Python. The captures are explained in languages.py.
 
 (function_definition name: (identifier) @name ":" @stop) @definition.function
 
 (class_definition name: (identifier) @name ":" @stop) @definition.class
 
-(decorated_definition (decorator) @decorator definition: (_) @decorated)
-
-(function_definition body: (block . (expression_statement . (string) @doc))) @documented
-(class_definition body: (block . (expression_statement . (string) @doc))) @documented
+(decorator) @decorator
 
 (type_alias_statement left: (type [(identifier) @name (generic_type . (identifier) @name)])) @definition.type
 

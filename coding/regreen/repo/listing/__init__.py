@@ -1,0 +1,1 @@
+"""Which files a repository has, and keeping that right while it changes."""

@@ -1,0 +1,1 @@
+"""Finding text, and the uses of names, in files as they are now."""

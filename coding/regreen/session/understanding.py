@@ -1,0 +1,241 @@
+"""What a session knows of its repository's code: the listing, the index, the graph. Each is made at its first use.
+
+Rule: an answer is never of an old state. The listing is looked at again for every call; what changed since is indexed
+before the answer is made, or, where that takes too long, the answer says which part of the index it was made from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from regreen.errors import EnvironmentFault, UsageError
+from regreen.model import FileSymbols, Reference, RepoMap, SearchReport, SignatureReport, Skipped, Symbol, SymbolReport
+from regreen.sandbox import Cancel
+
+if TYPE_CHECKING:
+    from regreen.repo import FileList
+    from regreen.repo.index import Index, Progress
+    from regreen.repo.listing.listing import Listing
+    from regreen.repo.ranking.ranked_map import Mapper
+    from regreen.session.repository import Session
+
+FIRST_ANSWER_S = 2.5  # a caller who can ask again waits this long for an index
+NEARLY_DONE_S = 6.0  # ... and this much longer where that is enough to finish it
+
+_CHANGED_WEIGHT = 3.0
+_FAILING_WEIGHT = 5.0
+_SEARCH_S = 5.0
+
+
+class Understanding:
+    """Reads one repository. Safe for several threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._changed: tuple[FileList | None, frozenset[str]] = (None, frozenset())
+
+    @cached_property
+    def _listing(self) -> Listing:
+        from regreen.repo.listing.listing import Listing
+
+        return Listing(self._session.workspace, lambda: self._session.git)
+
+    @cached_property
+    def _index(self) -> Index:
+        from regreen.repo.index import Index
+
+        session = self._session
+        return Index(session.settings.cache_dir / "index", session.key, session.workspace)
+
+    def close(self) -> None:
+        if "_index" in self.__dict__:
+            self._index.close()
+
+    def files(self) -> FileList:
+        """What git tracks, and what is untracked but not ignored, as of now."""
+        return self._listing.current()
+
+    def signatures(self, paths: Sequence[str], *, max_tokens: int, cursor: str, docstrings: bool) -> SignatureReport:
+        """The definitions in files, folders or globs. What the index knows as it is now is not parsed again."""
+        from regreen.repo import signatures
+
+        files = self.files()
+
+        def known(path: str) -> FileSymbols | Skipped | None:
+            stat = files.stats.get(path)
+            return self._index.file(path, as_of=stat) if stat is not None else None
+
+        return signatures(
+            self._session.workspace,
+            files,
+            paths=paths,
+            max_tokens=max_tokens,
+            cursor=cursor,
+            docstrings=docstrings,
+            known=known,
+        )
+
+    def map(
+        self,
+        focus: Sequence[str],
+        *,
+        max_tokens: int,
+        tests: bool,
+        wait_s: float | None,
+        on_progress: Callable[[str], None] | None = None,
+        cancel: Cancel | None = None,
+    ) -> RepoMap:
+        """The definitions that matter most, for `focus`, the current changes, and the tests that failed last."""
+        files = self.files()
+        wanted = list(self._wanted(files, focus))
+        first = [path for path in wanted if path in files.stats]
+        progress = self._refresh(files, first, wait_s, on_progress, cancel)
+        return self._mapper.map(
+            focus=wanted,
+            boosts=self._boosts(files),
+            paths=files.stats,
+            max_tokens=max_tokens,
+            tests=tests,
+            indexed=progress.share,
+        )
+
+    def symbol(
+        self,
+        name: str,
+        *,
+        kind: str,
+        references: bool,
+        limit: int,
+        wait_s: float | None,
+        on_progress: Callable[[str], None] | None = None,
+        cancel: Cancel | None = None,
+    ) -> SymbolReport:
+        """Where a name is defined, and used. Names like it where it is not defined."""
+        name = name.strip()
+        if not name:
+            raise UsageError("invalid_arguments", "the name is empty", "give one such as `Cart.total`")
+        files = self.files()
+        progress = self._refresh(files, (), wait_s, on_progress, cancel)
+        index = self._index
+        definitions, total = index.definitions(name, kind=kind, limit=limit)
+        used, used_total, notes = self._references(files, name, total, limit, cancel) if references else ((), 0, ())
+        if progress.share < 1:
+            notes = (*notes, f"{progress.text}: there may be more")
+        return SymbolReport(
+            definitions=tuple(definitions),
+            references=used,
+            definitions_total=total,
+            references_total=used_total,
+            suggestions=() if total else index.names_like(name),
+            indexed=progress.share,
+            notes=notes,
+        )
+
+    def search(
+        self,
+        pattern: str,
+        *,
+        regex: bool,
+        globs: Sequence[str],
+        context: int,
+        limit: int,
+        ignore_case: bool,
+        cancel: Cancel | None = None,
+    ) -> SearchReport:
+        """The lines that hold a text, or match a regular expression."""
+        from regreen.repo.searching.search import search
+
+        return search(
+            self._session.workspace,
+            self.files(),
+            pattern,
+            regex=regex,
+            globs=globs,
+            context=context,
+            limit=limit,
+            ignore_case=ignore_case,
+            budget_s=_SEARCH_S,
+            cancel=cancel,
+        )
+
+    # --- parts ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _mapper(self) -> Mapper:
+        from regreen.repo.ranking.ranked_map import Mapper
+
+        return Mapper(self._index, self._index.symbols)
+
+    def _refresh(
+        self,
+        files: FileList,
+        first: Sequence[str],
+        wait_s: float | None,
+        on_progress: Callable[[str], None] | None,
+        cancel: Cancel | None,
+    ) -> Progress:
+        """Bring the index up to date, or as far as that gets while the caller waits; the rest is done behind him."""
+        started = time.monotonic()
+        progress = self._index.refresh(files, first=first, wait_s=wait_s, on_progress=on_progress, cancel=cancel)
+        if wait_s is None or progress.share >= 1 or not progress.done:
+            return progress
+        took_s = time.monotonic() - started
+        if took_s * (progress.total - progress.done) / progress.done > NEARLY_DONE_S:
+            return progress
+        return self._index.refresh(files, first=first, wait_s=NEARLY_DONE_S, on_progress=on_progress, cancel=cancel)
+
+    def _references(
+        self, files: FileList, name: str, definitions: int, limit: int, cancel: Cancel | None
+    ) -> tuple[tuple[Reference, ...], int, tuple[str, ...]]:
+        from regreen.repo.searching.references import references
+
+        paths = [path for path in self._index.files_using(name) if path in files.stats]
+        return references(
+            self._session.workspace,
+            paths,
+            name,
+            limit=limit,
+            definitions=definitions,
+            symbols_of=self._symbols_of,
+            cancel=cancel,
+        )
+
+    def _symbols_of(self, path: str) -> Sequence[Symbol] | None:
+        found = self._index.file(path)
+        return found.symbols if isinstance(found, FileSymbols) else None
+
+    def _wanted(self, files: FileList, focus: Sequence[str]) -> Iterator[str]:
+        """Globs become the files that they match, paths the form that the listing has; names stay."""
+        from regreen.repo.selecting import is_glob, select
+
+        for word in focus:
+            if is_glob(word):
+                yield from select(self._session.workspace, files, [word]).paths
+            elif word.startswith(("./", "/", "../")):
+                yield self._session.workspace.normalise(word)
+            else:
+                yield word.rstrip("/")
+
+    def _boosts(self, files: FileList) -> dict[str, float]:
+        """Files that are being worked on: changed since the last commit, or of tests that failed last."""
+        boosts = dict.fromkeys(self._changed_files(files), _CHANGED_WEIGHT)
+        for test in self._session.last_failed():
+            path = test.partition("::")[0]
+            if path in files.stats:
+                boosts[path] = _FAILING_WEIGHT
+        return boosts
+
+    def _changed_files(self, files: FileList) -> frozenset[str]:
+        """What differs from HEAD; git is asked again only when the listing is another."""
+        git = self._session.git
+        if git is None:
+            return frozenset()
+        if self._changed[0] is not files:
+            try:
+                self._changed = (files, frozenset(git.changed()))
+            except EnvironmentFault:  # no commit, or a damaged index: nothing is known to have changed
+                self._changed = (files, frozenset())
+        return self._changed[1]
