@@ -181,3 +181,11 @@ def test_messages_that_cannot_be_written_stop_nothing(tmp_path):
         done = subprocess.run([sys.executable, "-m", "regreen", "fly"], cwd=tmp_path, stderr=full,
                               env=Shell(tmp_path, tmp_path).environ)  # fmt: skip
     assert done.returncode == 2
+
+
+def test_what_may_be_named_several_times_may_stand_behind_options():
+    args = parser.parse(["search", "x", "a.py", "--ignore-case", "b.py", "c.py"])
+    assert (args.pattern, args.globs, args.ignore_case) == ("x", ["a.py", "b.py", "c.py"], True)
+    assert parser.parse(["map", "--tests", "a.py", "--max-tokens", "100", "b.py"]).focus == ["a.py", "b.py"]
+    with pytest.raises(UsageError):
+        parser.parse(["read", "a.py", "b.py"])

@@ -223,7 +223,10 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
         """As argparse, except that the command itself refuses what it does not know: its own help is the hint."""
         known, rest = super().parse_known_args(*args, **kwargs)
-        if rest:
+        many = next((a.dest for a in self._actions if a.nargs == "*" and not a.option_strings), "")
+        if many and rest and not any(word.startswith("-") for word in rest):  # more of them, behind an option
+            setattr(known, many, [*getattr(known, many), *rest])
+        elif rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return known, rest
 

@@ -20,7 +20,6 @@ from regreen.model import RestoreReport
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.session import trust
-from regreen.session.fixing import FixJob, FixOptions, start_fix
 from regreen.session.handlers import HANDLERS, Call, OnProgress
 from regreen.session.recording import find_run
 from regreen.session.repository import Approve, Session
@@ -31,7 +30,8 @@ from regreen.tools import BY_NAME, check
 from regreen.tools.text import say
 from regreen.wire import Json, encodable, shortened, to_json
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
+    from regreen.session.fixing import FixJob, FixOptions
     from regreen.session.resuming import Anew
 
 _log = logging.getLogger(__name__)
@@ -149,6 +149,8 @@ class Engine:
 
     def fix(self, session: Session, options: FixOptions) -> FixJob:
         """Start a fix run as a job of this engine."""
+        from regreen.session.fixing import start_fix
+
         with self._lock:
             if self._closed:
                 raise UsageError("invalid_arguments", "the engine is closed", "open it again")

@@ -12,9 +12,7 @@ from regreen.errors import Busy, UsageError
 from regreen.jobs import STOP_S, Job
 from regreen.model import Proposal, Replacement
 from regreen.sandbox import Cancel
-from regreen.session.fixing import FixOptions
 from regreen.session.repository import Session
-from regreen.session.running import start_tests
 from regreen.session.understanding import FIRST_ANSWER_S
 from regreen.wire import Json, to_json, to_object
 from regreen.workspace.paths import check_size
@@ -92,6 +90,8 @@ def _edit(call: Call) -> dict[str, Json]:
 
 
 def _tests(call: Call) -> dict[str, Json]:
+    from regreen.session.running import start_tests
+
     a = call.args
     job, report = start_tests(
         call.session,
@@ -112,6 +112,8 @@ def _tests(call: Call) -> dict[str, Json]:
 
 
 def _fix(call: Call) -> dict[str, Json]:
+    from regreen.session.fixing import FixOptions
+
     a = call.args
     options = FixOptions(
         selection=tuple(a.get("selection", [])),

@@ -6,8 +6,9 @@ before the answer is made, or, where that takes too long, the answer says which 
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ NEARLY_DONE_S = 6.0  # ... and this much longer where that is enough to finish i
 
 _CHANGED_WEIGHT = 3.0
 _FAILING_WEIGHT = 5.0
+_MANY_CHANGED = 200  # files
 _SEARCH_S = 5.0
 
 
@@ -92,10 +94,12 @@ class Understanding:
         files = self.files()
         wanted = list(self._wanted(files, focus))
         first = [path for path in wanted if path in files.stats]
+        changed = self._changed_files(files)
         progress = self._refresh(files, first, wait_s, on_progress, cancel)
+        self._mapper.state()
         return self._mapper.map(
             focus=wanted,
-            boosts=self._boosts(files),
+            boosts=self._boosts(files, changed()),
             paths=files.stats,
             max_tokens=max_tokens,
             tests=tests,
@@ -219,23 +223,38 @@ class Understanding:
             else:
                 yield word.rstrip("/")
 
-    def _boosts(self, files: FileList) -> dict[str, float]:
+    def _boosts(self, files: FileList, changed: Iterable[str]) -> dict[str, float]:
         """Files that are being worked on: changed since the last commit, or of tests that failed last."""
-        boosts = dict.fromkeys(self._changed_files(files), _CHANGED_WEIGHT)
+        boosts = dict.fromkeys(changed, _CHANGED_WEIGHT)
         for test in self._session.last_failed():
             path = test.partition("::")[0]
             if path in files.stats:
                 boosts[path] = _FAILING_WEIGHT
         return boosts
 
-    def _changed_files(self, files: FileList) -> frozenset[str]:
-        """What differs from HEAD; git is asked again only when the listing is another."""
+    def _changed_files(self, files: FileList) -> Callable[[], frozenset[str]]:
+        """What differs from HEAD, asked of git beside other work, and only when the listing is another.
+
+        Nothing where very much seems to differ: git has not looked at a fresh copy yet, or a branch is far away.
+        """
         git = self._session.git
-        if git is None:
-            return frozenset()
-        if self._changed[0] is not files:
+        if git is None or self._changed[0] is files:
+            return lambda: self._changed[1]
+        found: list[frozenset[str]] = []
+
+        def ask() -> None:
             try:
-                self._changed = (files, frozenset(git.changed()))
+                changed = git.changed()
             except EnvironmentFault:  # no commit, or a damaged index: nothing is known to have changed
-                self._changed = (files, frozenset())
-        return self._changed[1]
+                changed = []
+            found.append(frozenset(changed if len(changed) <= _MANY_CHANGED else ()))
+
+        thread = threading.Thread(target=ask, name="regreen-changed", daemon=True)
+        thread.start()
+
+        def result() -> frozenset[str]:
+            thread.join()
+            self._changed = (files, found[0])
+            return found[0]
+
+        return result
