@@ -228,7 +228,7 @@ class _Parser(argparse.ArgumentParser):
             setattr(known, many, [*getattr(known, many), *rest])
         elif rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
-        return known, rest
+        return known, []
 
     def error(self, message: str) -> NoReturn:
         raise UsageError("invalid_arguments", shortened(message, _MOST_SAID), f"see `{self.prog} --help`")
