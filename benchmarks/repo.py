@@ -238,6 +238,8 @@ class Bench:
 
     def _peer(self, name: str, argv: Sequence[str], out: Path | None) -> None:
         def once() -> Cost:
+            if out is not None:
+                out.unlink(missing_ok=True)
             return measured(argv, cwd=self.tree.root, env=dict(os.environ), stdin=self.tree.listing, out=out)
 
         cold = once()

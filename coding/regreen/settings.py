@@ -79,6 +79,7 @@ class Settings:
     container_image: str = ""
     python: str = ""  # interpreter for the project's tests; empty = find one
     strict_edits: bool = False  # edits must match exactly, to the last blank
+    watch: bool = False  # an open server keeps the index fresh between calls, too
     custom_tests: Mapping[str, CustomTests] = field(default_factory=dict[str, CustomTests])  # by the repository's path
     gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict[str, tuple[Gate, ...]])  # by that path too
     limits: Limits = field(default_factory=Limits)
@@ -92,7 +93,7 @@ class Settings:
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
     "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,), "gates": (dict,),
-    "python": (str,), "strict_edits": (bool,),
+    "python": (str,), "strict_edits": (bool,), "watch": (bool,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
 _CHOICES = (
@@ -144,6 +145,7 @@ def load_settings(
         container_image=chosen["container_image"],
         python=chosen["python"],
         strict_edits=_truth("REGREEN_STRICT_EDITS", environ, file.get("strict_edits", False)),
+        watch=_truth("REGREEN_WATCH", environ, file.get("watch", False)),
         custom_tests=_custom_tests(file.get("tests", {})),
         gates=_gates(file.get("gates", {})),
         limits=limits,

@@ -265,7 +265,7 @@ def test_tests_come_last_and_prose_after_code(tmp_path: Path) -> None:
     found, _, notes = look(tmp_path, "load", put(tmp_path, dict.fromkeys(names, "load(1)\n")))
     assert [r.path for r in found] == ["b/c.py", "z.py", "README.md", "b/test_y.py", "tests/a.py", "vendor/x.py"]
     assert [r.kind for r in found] == ["call", "call", "use", "call", "call", "call"]
-    assert notes == ("1 files have no grammar: there, every occurrence is a use",)
+    assert notes == ("files without a grammar, where every occurrence is a use: 1",)
 
 
 def test_in_prose_every_occurrence_is_a_use_below_its_heading(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_past_the_limit_occurrences_are_counted_only(tmp_path: Path) -> None:
     assert total == 2 + 2 + 3
     assert notes == (
         "2 more in comments and strings",
-        "past the limit, the total counts every occurrence in 1 more files, those in comments and strings too",
+        "past the limit occurrences are only counted, those in comments and strings too (files: 1)",
     )
     with pytest.raises(UsageError):
         look(tmp_path, "load", paths, limit=0)

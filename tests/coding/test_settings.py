@@ -41,3 +41,15 @@ def test_a_mistake_in_the_file_is_refused_by_name(tmp_path: Path, text: str) -> 
         load_settings({}, config_file=write(tmp_path, text))
     assert caught.value.kind == "config_refused"
     assert caught.value.hint
+
+
+def test_watching_is_off_until_the_file_or_the_environment_asks_for_it(tmp_path: Path) -> None:
+    file = write(tmp_path, "watch = true\n")
+    assert not load_settings({}, config_file=tmp_path / "none.toml").watch
+    assert load_settings({}, config_file=file).watch
+    assert not load_settings({"REGREEN_WATCH": "0"}, config_file=file).watch
+    assert load_settings({"REGREEN_WATCH": "1"}, config_file=tmp_path / "none.toml").watch
+    with pytest.raises(ConfigError, match="REGREEN_WATCH"):
+        load_settings({"REGREEN_WATCH": "maybe"}, config_file=file)
+    with pytest.raises(ConfigError, match="watch"):
+        load_settings({}, config_file=write(tmp_path, 'watch = "yes"\n'))

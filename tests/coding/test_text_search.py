@@ -139,7 +139,7 @@ def test_the_limit_keeps_the_order_and_names_files_with_further_matches(tmp_path
     assert places(report) == [("a.txt", 1, 1), ("a.txt", 2, 1), ("a.txt", 3, 1), ("b.txt", 1, 1)]
     assert report.truncated
     assert (report.files_matched, report.files_searched) == (4, 4)
-    assert report.notes == ("only the first 4 matches are shown; also in c.txt, d.txt",)
+    assert report.notes == ("limit reached, matches shown: 4; also in c.txt, d.txt",)
     assert not found(tmp_path, "hit", limit=12).truncated
     for wrong in ({"limit": 0}, {"limit": 1001}, {"context": -1}, {"context": 11}):
         with pytest.raises(UsageError) as e:

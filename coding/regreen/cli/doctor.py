@@ -50,7 +50,7 @@ def config(invocation: Invocation) -> Answer:
         "mode": s.mode, "sandbox": s.sandbox, "sandbox_level": s.sandbox_level, "network": s.network,
         "writable": s.writable, "env": sorted(s.test_environ),
         "container_engine": s.container_engine, "container_image": s.container_image,
-        "python": s.python, "strict_edits": s.strict_edits, "tests": s.custom_tests, "gates": s.gates,
+        "python": s.python, "strict_edits": s.strict_edits, "watch": s.watch, "tests": s.custom_tests, "gates": s.gates,
         "limits": s.limits,
         "state_dir": s.state_dir, "cache_dir": s.cache_dir, "config_file": _config_file(),
     })  # fmt: skip
@@ -204,7 +204,16 @@ def _runs(settings: Settings, repo: Path | None) -> Iterator[Check]:
         yield Check("runs", "ok", "none unfinished")
 
 
-_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _runs)
+def _watch(settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    from regreen.session.watching import HINT, MISSING, installed
+
+    if settings.watch and installed():
+        yield Check("watch", "ok", "an open server keeps its index fresh")
+    elif settings.watch:
+        yield Check("watch", "warn", MISSING, HINT)
+
+
+_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _watch, _runs)
 
 
 def _lines(checks: tuple[Check, ...]) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,7 +80,8 @@ class Engine:
         with self._lock:
             known = self._sessions.get(root)
             if known is None:
-                known = Session(root, self.settings, self.store, self.jobs, approve=self._approve)
+                settings = self.settings if self.caller_present else replace(self.settings, watch=False)
+                known = Session(root, settings, self.store, self.jobs, approve=self._approve)
                 self._tidy(known)
                 self._sessions[root] = known
             return known

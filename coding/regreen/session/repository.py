@@ -36,6 +36,7 @@ from regreen.session import holding, trust
 from regreen.session.locking import TreeLock
 from regreen.session.remembered import Question, TestMemory
 from regreen.session.resolve import work_tree
+from regreen.session.understanding import Understanding
 from regreen.settings import Settings
 from regreen.store import Store, repo_key
 from regreen.workspace import Journal, Workspace
@@ -43,7 +44,6 @@ from regreen.workspace import Journal, Workspace
 if TYPE_CHECKING:
     from regreen.repo import FileList
     from regreen.session.fixing import FixOptions
-    from regreen.session.understanding import Understanding
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
     from regreen.testing.warm import CoverageMap, WarmPytest
@@ -70,6 +70,7 @@ class Session:
         self.journal = Journal(store, self.workspace, merge=merge)
         self.redact = Redactor.from_environ(settings.may_be_told)
         self._approve = approve
+        self._understanding = Understanding(self)
         with store.transaction() as db:
             db.execute("INSERT OR IGNORE INTO repos VALUES (?, ?)", (self.key, str(self.root)))
 
@@ -86,8 +87,7 @@ class Session:
     def close(self) -> None:
         if "_warm" in self.__dict__:
             self._warm.close()
-        if "_understanding" in self.__dict__:
-            self._understanding.close()
+        self._understanding.close()
         if "snapshots" in self.__dict__:
             self.snapshots.close()
         self.workspace.close()
@@ -99,12 +99,6 @@ class Session:
         return WarmPytest()
 
     # --- reading -------------------------------------------------------------------------------------
-
-    @cached_property
-    def _understanding(self) -> Understanding:
-        from regreen.session.understanding import Understanding
-
-        return Understanding(self)
 
     def files(self) -> FileList:
         """What git tracks, and what is untracked but not ignored, as of now."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regreen.repo.listing.listing import Listing
     from regreen.repo.ranking.ranked_map import Mapper
     from regreen.session.repository import Session
+    from regreen.session.watching import Watcher
 
 FIRST_ANSWER_S = 2.5  # a caller who can ask again waits this long for an index
 NEARLY_DONE_S = 6.0  # ... and this much longer where that is enough to finish it
@@ -38,6 +39,10 @@ class Understanding:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._changed: tuple[FileList | None, frozenset[str]] = (None, frozenset())
+        self._making = threading.Lock()  # of what must be made once: from Python 3.12 on cached properties are not
+        self._made_index: Index | None = None
+        self._watcher: Watcher | None = None
+        self._watch = session.settings.watch
 
     @cached_property
     def _listing(self) -> Listing:
@@ -45,20 +50,41 @@ class Understanding:
 
         return Listing(self._session.workspace, lambda: self._session.git)
 
-    @cached_property
+    @property
     def _index(self) -> Index:
         from regreen.repo.index import Index
 
         session = self._session
-        return Index(session.settings.cache_dir / "index", session.key, session.workspace)
+        with self._making:
+            if self._made_index is None:
+                self._made_index = Index(session.settings.cache_dir / "index", session.key, session.workspace)
+            return self._made_index
 
     def close(self) -> None:
-        if "_index" in self.__dict__:
-            self._index.close()
+        with self._making:
+            self._watch = False
+        if self._watcher is not None:
+            self._watcher.close()
+        if self._made_index is not None:
+            self._made_index.close()
 
     def files(self) -> FileList:
         """What git tracks, and what is untracked but not ignored, as of now."""
+        if self._watch:
+            self._start_watching()
         return self._listing.current()
+
+    def _start_watching(self) -> None:
+        from regreen.session import watching
+
+        with self._making:
+            if self._watch:
+                self._watch = False
+                self._watcher = watching.start(self._session.root, self._look)
+
+    def _look(self) -> None:
+        """Bring the index up to date in the background, for whoever asks next."""
+        self._index.refresh(self._listing.current(), wait_s=0)
 
     def signatures(self, paths: Sequence[str], *, max_tokens: int, cursor: str, docstrings: bool) -> SignatureReport:
         """The definitions in files, folders or globs. What the index knows as it is now is not parsed again."""

@@ -178,10 +178,10 @@ class _Found:
         if self._in_texts:
             yield f"{self._in_texts} more in comments and strings"
         if self._only_counted:
-            yield (f"past the limit, the total counts every occurrence in {self._only_counted} more files, "
-                   "those in comments and strings too")  # fmt: skip
+            yield (f"past the limit occurrences are only counted, those in comments and strings too "
+                   f"(files: {self._only_counted})")  # fmt: skip
         if self._without_grammar:
-            yield f"{self._without_grammar} files have no grammar: there, every occurrence is a use"
+            yield f"files without a grammar, where every occurrence is a use: {self._without_grammar}"
         if self._unread:
             counts = sorted(self._unread.items(), key=lambda item: (-item[1], item[0]))
             yield "not read: " + ", ".join(f"{count} {reason}" for reason, count in counts)

@@ -235,13 +235,13 @@ class _Found:
             yield f"{why}: {done} of {total} files were looked at; name folders or globs for the rest"
         if self._more:
             where = f"; also in {_and_more(self._further, self._matched)}" if self._further else ""
-            yield f"only the first {len(self._matches)} matches are shown{where}"
+            yield f"limit reached, matches shown: {len(self._matches)}{where}"
         if counts := sorted((+self._unread).items(), key=lambda item: (-item[1], item[0])):
             yield "not searched: " + ", ".join(f"{count} {reason}" for reason, count in counts)
         if self._long_lines:
             yield f"{_lines(self._long_lines)} searched at the start only: too long for so large a pattern"
         if self._in_pieces:
-            yield f"{self._in_pieces} large files were searched in parts: a match across parts is not found"
+            yield f"large files searched in parts, a match across parts is not found: {self._in_pieces}"
         if not self._matched and not why:
             yield from self._pattern.doubts
 

@@ -30,15 +30,18 @@ _SMALL_BYTES = 1 << 14  # up to this size no grammar takes long
 _SAMPLES = 200
 
 
-def extract(source: bytes, language: Language, *, docstrings: bool = False) -> Extraction:
-    """The definitions in `source` (UTF-8, lines ended by LF or CRLF); `errors` names the lines that do not parse."""
+def extract(source: bytes, language: Language, *, docstrings: bool = False, max_cpu_s: float = MAX_CPU_S) -> Extraction:
+    """The definitions in `source` (UTF-8, lines ended by LF or CRLF); `errors` names the lines that do not parse.
+
+    Gives up where parsing takes longer than `max_cpu_s` (each part of it that is in another language: `MAX_CPU_S`).
+    """
     if language.scan is not None:
         return language.scan(source, partial(_read_as, docstrings))
-    reading = _Reading(language)
+    reading = _Reading(language, max_cpu_s)
     try:
         shown, matches, bad = reading.read(source)
     except _TooLong:
-        return Extraction(gave_up=f"takes more than {MAX_CPU_S:g} s to parse")
+        return Extraction(gave_up=f"takes more than {max_cpu_s:g} s to parse")
     errors = _describe(bad)
     if matches is None:
         return Extraction(errors=errors, gave_up="nested too deeply or too damaged")
@@ -63,10 +66,10 @@ class _TooLong(Exception):
 class _Reading:
     """One file being read: every parse of it counts towards one limit of processor time."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, max_cpu_s: float) -> None:
         self._language = language
         self._parser, self._query = grammar(language)
-        self._end = time.thread_time() + MAX_CPU_S
+        self._end = time.thread_time() + max_cpu_s
 
     def read(self, source: bytes) -> tuple[bytes, list[Match] | None, list[int]]:
         """The source that offsets are of, the matches in it (None: too much work), and the lines that do not parse.
