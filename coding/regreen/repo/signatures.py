@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 from regreen.errors import EnvironmentFault, Refused, UsageError
 from regreen.model import FileSymbols, SignatureReport, Skipped, Symbol
-from regreen.repo.budget import Page, read_cursor, write_cursor
+from regreen.repo.budget import BYTES_PER_TOKEN, Page, read_cursor, write_cursor
 from regreen.repo.classes import HUGE_BYTES, role_of, role_of_path
 from regreen.repo.files import FileList
+from regreen.repo.index.apart import symbols_apart
 from regreen.repo.languages import Language, MissingGrammar, extension_of, installed, language_of, missing_text
 from regreen.repo.outline import file_lines, skip_line, symbol_line
 from regreen.repo.selecting import Selected, select
@@ -24,6 +25,7 @@ from regreen.workspace import Text, TextProblem, Workspace
 from regreen.workspace.paths import is_secret
 
 MAX_TOKENS = 8000
+APART_BYTES = 128 << 10  # larger files are parsed in a process of their own
 
 _ROWS_SHOWN = 12
 _LEFT_OUT = ("generated", "minified")
@@ -45,12 +47,13 @@ def signatures(
     cursor: str = "",
     docstrings: bool = False,
     known: Known = nothing_known,
+    mask: Callable[[str], str] | None = None,
 ) -> SignatureReport:
     """The definitions in what `paths` names, sorted by path and line; a cursor for the rest.
 
     What is found in folders or by globs and not read (unknown languages, vendored files) is counted, what is named is
-    listed. Raises UsageError: `not_found` for a path that matches nothing, `invalid_arguments` for a bad number or
-    cursor.
+    listed. `mask` takes the secrets out of a text. Raises UsageError: `not_found` for a path that matches nothing,
+    `invalid_arguments` for a bad number or cursor.
     """
     selected = select(workspace, files, paths)
     (offset,), start = read_cursor(cursor, 1) if cursor else ((0,), "")
@@ -62,18 +65,25 @@ def signatures(
         if path < start:
             continue
         first = offset if path == start else 0
-        named = path in selected.named
-        one = (None if named else known(path)) or read_symbols(workspace, path, named=named)
+        one = _one(workspace, path, known, named=path in selected.named)
         if isinstance(one, Skipped):
             if not page.add(skip_line(one)):
                 return _report(done, skipped, write_cursor(0, path=path))
             skipped.append(one)
             continue
-        left, shown = _fill(page, one if docstrings else _without_docs(one), first, max_tokens)
+        one = one if docstrings else _without_docs(one)
+        left, shown = _fill(page, one if mask is None else _masked(one, mask), first, max_tokens)
         done.extend(shown)
         if left >= 0:
             return _report(done, skipped, write_cursor(left, path=path))
     return _report(done, skipped, "")
+
+
+def _one(workspace: Workspace, path: str, known: Known, *, named: bool) -> FileSymbols | Skipped:
+    found = known(path)
+    if found is None or (named and isinstance(found, Skipped)):  # what is named is read, if it can be
+        return read_symbols(workspace, path, named=named)
+    return found
 
 
 def read_symbols(workspace: Workspace, path: str, *, named: bool = True) -> FileSymbols | Skipped:
@@ -90,6 +100,8 @@ def read_symbols(workspace: Workspace, path: str, *, named: bool = True) -> File
         image = workspace.image(path)
     except (UsageError, Refused, EnvironmentFault) as e:
         return Skipped(path, e.message)
+    if is_secret(image.real):
+        return Skipped(path, "leads to a file that holds secrets: it is never shown")
     if image.kind != "file":
         return Skipped(path, {"absent": "no longer there", "symlink": "a link"}.get(image.kind, "not a regular file"))
     if len(image.data) > HUGE_BYTES:
@@ -97,6 +109,8 @@ def read_symbols(workspace: Workspace, path: str, *, named: bool = True) -> File
     role = "" if named else role_of(path, image.data)
     if role in _LEFT_OUT:
         return Skipped(path, f"{role}: name the file itself to read it")
+    if len(image.data) > APART_BYTES:  # noise of this size may take seconds and gigabytes, which are not the caller's
+        return symbols_apart(path, image.data)
     return symbols_in(path, language_of(path, image.data) or language, image.data)
 
 
@@ -174,7 +188,7 @@ def _fill(page: Page, file: FileSymbols, first: int, max_tokens: int) -> tuple[i
     """Put a file's symbols from index `first` on the page: where to go on (-1: done), and what got its place."""
     file = replace(file, errors=() if first else file.errors)
     rest = [_within(symbol, max_tokens) for symbol in file.symbols[first:]]
-    head = file_lines(file)
+    head = _head(file, max_tokens)
     if not page.add(*head, *[symbol_line(s) for s in rest[:1]]):
         return first, []
     count = min(1, len(rest))
@@ -184,11 +198,39 @@ def _fill(page: Page, file: FileSymbols, first: int, max_tokens: int) -> tuple[i
     return left, [replace(file, symbols=tuple(rest[:count]))]
 
 
+def _head(file: FileSymbols, max_tokens: int) -> list[str]:
+    """The lines above a file's symbols; of many errors as many as leave half of a page."""
+    lines = file_lines(file)
+    room = int(max_tokens * BYTES_PER_TOKEN) // 2
+    while len(lines) > 2 and sum(len(line.encode("utf-8", "replace")) + 1 for line in lines) > room:
+        lines.pop()
+    return lines
+
+
 def _within(symbol: Symbol, max_tokens: int) -> Symbol:
-    """The symbol with a signature that leaves room for a line of its own on a small page."""
-    room = max(40, max_tokens * 2)
-    return symbol if len(symbol.signature) <= room else replace(symbol, signature=symbol.signature[: room - 1] + "…")
+    """The symbol with texts that leave room for a line of its own on a small page."""
+    room = max(40, int(max_tokens * 1.5))
+    if len(symbol_line(symbol).encode("utf-8", "replace")) <= room:
+        return symbol
+    signature = _cut(symbol.signature, room // 2)
+    decorators = tuple(_cut(d, room // 8) for d in symbol.decorators[:2])
+    return replace(symbol, signature=signature, decorators=decorators, doc=_cut(symbol.doc, room // 8))
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    """As much of the beginning as fits into so many bytes."""
+    if len(text.encode("utf-8", "replace")) <= most_bytes:
+        return text
+    return text.encode("utf-8", "replace")[: max(0, most_bytes - 3)].decode("utf-8", "ignore") + "…"
 
 
 def _without_docs(file: FileSymbols) -> FileSymbols:
     return replace(file, symbols=tuple(replace(s, doc="") if s.doc else s for s in file.symbols))
+
+
+def _masked(file: FileSymbols, mask: Callable[[str], str]) -> FileSymbols:
+    """The file without secrets: before it is measured, since a mask may be longer than what it hides."""
+    return replace(file, symbols=tuple(
+        replace(s, signature=mask(s.signature), doc=mask(s.doc), decorators=tuple(map(mask, s.decorators)))
+        for s in file.symbols
+    ))  # fmt: skip

@@ -30,7 +30,7 @@ from regreen.model import (
     SymbolReport,
 )
 from regreen.policy import Action, Ask, Deny, Request, decide
-from regreen.redact import Redactor
+from regreen.redact import MASK, Redactor
 from regreen.sandbox import Cancel
 from regreen.session import holding, trust
 from regreen.session.locking import TreeLock
@@ -175,9 +175,17 @@ class Session:
         )
 
     def read(self, path: str, *, start_line: int = 1, end_line: int = 0) -> FileText:
-        """Lines of a text file, secrets masked. `end_line` 0 reads to the end."""
+        """Lines of a text file, secrets masked (also those that begin before). `end_line` 0 reads to the end."""
         text = self.workspace.read_text(path, start_line, end_line)
-        masked, hits = self.redact.count(text.text)
+        whole = text if text.end_line - text.start_line + 1 >= text.total_lines else self.workspace.read_text(path)
+        masked, hits = self.redact.count(whole.text)
+        if not hits:
+            return text
+        if whole is not text:
+            lines = masked.split("\n")
+            last = text.end_line < text.total_lines
+            masked = "\n".join(lines[text.start_line - 1 : text.end_line]) + ("\n" if last else "")
+            hits = len(MASK.findall(masked))
         return replace(text, text=masked, redacted=hits)
 
     def changes(self, since: str = "HEAD") -> ChangeReport:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ NEARLY_DONE_S = 6.0  # ... and this much longer where that is enough to finish i
 _CHANGED_WEIGHT = 3.0
 _FAILING_WEIGHT = 5.0
 _MANY_CHANGED = 200  # files
+_MAX_FOCUS = 200
+_MAX_NOTES = 10
 _SEARCH_S = 5.0
 
 
@@ -104,6 +107,7 @@ class Understanding:
             cursor=cursor,
             docstrings=docstrings,
             known=known,
+            mask=self._session.redact,
         )
 
     def map(
@@ -117,20 +121,37 @@ class Understanding:
         cancel: Cancel | None = None,
     ) -> RepoMap:
         """The definitions that matter most, for `focus`, the current changes, and the tests that failed last."""
+        if len(focus) > _MAX_FOCUS:
+            raise UsageError("limit_exceeded", f"`focus` has {len(focus)} entries", f"give at most {_MAX_FOCUS}")
         files = self.files()
-        wanted = list(self._wanted(files, focus))
+        wanted = list(dict.fromkeys(self._wanted(files, dict.fromkeys(focus))))
         first = [path for path in wanted if path in files.stats]
         changed = self._changed_files(files)
         progress = self._refresh(files, first, wait_s, on_progress, cancel)
         self._mapper.state()
-        return self._mapper.map(
-            focus=wanted,
-            boosts=self._boosts(files, changed()),
-            paths=files.stats,
-            max_tokens=max_tokens,
-            tests=tests,
-            indexed=progress.share,
-        )
+        boosts = self._boosts(files, changed())
+
+        def mapped(most: int) -> RepoMap:
+            return self._mapper.map(
+                focus=wanted, boosts=boosts, paths=files.stats, max_tokens=most, tests=tests, indexed=progress.share
+            )
+
+        report = self._masked(mapped, max_tokens)
+        left = len(report.notes) - _MAX_NOTES
+        return replace(report, notes=(*report.notes[:_MAX_NOTES], f"and {left} more")) if left > 0 else report
+
+    def _masked(self, mapped: Callable[[int], RepoMap], max_tokens: int) -> RepoMap:
+        """The map without secrets. A mask may be longer than what it hides: the budget is that of the masked text."""
+        from regreen.repo import estimate_tokens
+
+        most = max_tokens
+        while True:
+            report = mapped(most)
+            text = self._session.redact(report.text)
+            tokens = report.tokens if text == report.text else estimate_tokens(text)
+            if tokens <= max_tokens or most <= 1:
+                return replace(report, text=text, tokens=tokens)
+            most = max(1, most - (tokens - max_tokens))
 
     def symbol(
         self,
@@ -149,13 +170,13 @@ class Understanding:
             raise UsageError("invalid_arguments", "the name is empty", "give one such as `Cart.total`")
         files = self.files()
         progress = self._refresh(files, (), wait_s, on_progress, cancel)
-        index = self._index
+        index, redact = self._index, self._session.redact
         definitions, total = index.definitions(name, kind=kind, limit=limit)
         used, used_total, notes = self._references(files, name, total, limit, cancel) if references else ((), 0, ())
         if progress.share < 1:
             notes = (*notes, f"{progress.text}: there may be more")
         return SymbolReport(
-            definitions=tuple(definitions),
+            definitions=tuple(replace(d, signature=redact(d.signature), doc=redact(d.doc)) for d in definitions),
             references=used,
             definitions_total=total,
             references_total=used_total,
@@ -189,6 +210,7 @@ class Understanding:
             ignore_case=ignore_case,
             budget_s=_SEARCH_S,
             cancel=cancel,
+            mask=self._session.redact,
         )
 
     # --- parts ---------------------------------------------------------------------------------------
@@ -197,7 +219,16 @@ class Understanding:
     def _mapper(self) -> Mapper:
         from regreen.repo.ranking.ranked_map import Mapper
 
-        return Mapper(self._index, self._index.symbols)
+        return Mapper(self._index, self._symbols)
+
+    def _symbols(self, wanted: Iterable[tuple[str, int]]) -> Mapping[tuple[str, int], Symbol]:
+        """Definitions as the map may show them: what is secret is masked before it is weighed and cut."""
+        redact = self._session.redact
+        found = self._index.symbols(wanted)
+        for place, symbol in found.items():
+            if (signature := redact(symbol.signature)) != symbol.signature:
+                found[place] = replace(symbol, signature=signature)
+        return found
 
     def _refresh(
         self,
@@ -231,13 +262,14 @@ class Understanding:
             definitions=definitions,
             symbols_of=self._symbols_of,
             cancel=cancel,
+            mask=self._session.redact,
         )
 
     def _symbols_of(self, path: str) -> Sequence[Symbol] | None:
         found = self._index.file(path)
         return found.symbols if isinstance(found, FileSymbols) else None
 
-    def _wanted(self, files: FileList, focus: Sequence[str]) -> Iterator[str]:
+    def _wanted(self, files: FileList, focus: Iterable[str]) -> Iterator[str]:
         """Globs become the files that they match, paths the form that the listing has; names stay."""
         from regreen.repo.selecting import is_glob, select
 

@@ -63,25 +63,33 @@ class Watcher:
         self._thread.join(_LEAVE_S)  # it may be entering very many folders, and ends after that
 
     def _live(self) -> None:
+        self._look_once()
+        try:
+            try:
+                self._follow(all_of_it=True)
+            except PermissionError as e:
+                _log.warning("%s: some of it is not watched: %s", self._root, e)
+                self._follow(all_of_it=False)
+        except (OSError, RuntimeError) as e:  # more folders than the system's limit, or the root is gone
+            _log.warning("%s is not watched: %s; the index is brought up to date when it is asked", self._root, e)
+
+    def _follow(self, *, all_of_it: bool) -> None:
+        """Look after each burst of changes, until the watcher is closed."""
         from watchfiles import watch
 
         root = str(self._root)
-        self._look_once()
-        try:
-            changes = watch(
-                root,
-                watch_filter=lambda _change, path: matters(path, root),
-                debounce=_BURST_MS,
-                step=_QUIET_MS,
-                stop_event=self._stop,
-                force_polling=False,  # reading a large tree again and again is dearer than what it saves
-                ignore_permission_denied=True,
-                raise_interrupt=False,
-            )
-            for _ in changes:
-                self._look_once()
-        except (OSError, RuntimeError) as e:  # too many folders for the system's limit, or the root is gone
-            _log.warning("%s is not watched: %s; the index is brought up to date when it is asked", root, e)
+        changes = watch(
+            root,
+            watch_filter=lambda _change, path: matters(path, root),
+            debounce=_BURST_MS,
+            step=_QUIET_MS,
+            stop_event=self._stop,
+            force_polling=False,  # reading a large tree again and again is dearer than what it saves
+            ignore_permission_denied=not all_of_it,  # hides every other problem, too
+            raise_interrupt=False,
+        )
+        for _ in changes:
+            self._look_once()
 
     def _look_once(self) -> None:
         started = time.monotonic()

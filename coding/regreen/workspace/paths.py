@@ -30,7 +30,9 @@ _PROTECTED_NAMES = _VCS | frozenset({
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin",
     ".zlogout", ".cshrc", ".tcshrc", ".kshrc", ".inputrc", ".ripgreprc", ".netrc", ".envrc", ".pypirc", ".npmrc",
 })  # fmt: skip
-_SECRET_NAMES = frozenset({".env", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".htpasswd"})
+_SECRET_NAMES = frozenset({
+    ".env", ".env~", ".envrc", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".htpasswd", ".pypirc", ".dockercfg",
+})  # fmt: skip
 _ENV_WITHOUT_SECRETS = frozenset({"example", "sample", "template", "dist", "default", "defaults", "schema", "test"})
 _COMMAND_NAMES = frozenset({
     "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", "pyproject.toml", "tox.ini", "tox.toml", "setup.cfg",
@@ -150,9 +152,11 @@ def is_protected(path: str) -> bool:
 
 def is_secret(path: str) -> bool:
     """Whether the file is known by its name to hold secrets: it is never shown, so it is never edited either."""
-    name = _names(path)[-1]
-    is_env = name.startswith(".env.") and name.rpartition(".")[2] not in _ENV_WITHOUT_SECRETS
-    return name in _SECRET_NAMES or is_env
+    *folders, name = _names(path)
+    stem, _, suffix = name.rpartition(".")
+    is_env = name.startswith(".env.") and suffix not in _ENV_WITHOUT_SECRETS
+    is_env |= suffix == "env" and stem not in _ENV_WITHOUT_SECRETS | {""}
+    return name in _SECRET_NAMES or is_env or (name == "credentials" and folders[-1:] == [".aws"])
 
 
 def is_version_control(path: str) -> bool:

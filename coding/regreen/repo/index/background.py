@@ -36,6 +36,7 @@ class Background:
         self._order = Order(0, {}, ())
         self._served = 0
         self._progress = Progress(0, 0)
+        self._result = Progress(0, 0)  # of the order that was served last; the next one may have begun
         self._thread: threading.Thread | None = None
         self._closing = False
         self._failure: BaseException | None = None
@@ -52,15 +53,15 @@ class Background:
     ) -> Progress:
         """See `Index.refresh`."""
         deadline = None if wait_s is None else time.monotonic() + wait_s
-        number = self._give(stats, first)
+        number, progress = self._give(stats, first)
         if number == 0:
-            return self._progress
+            return progress
         told = ""
         while True:
             left = _TELL_EVERY_S if deadline is None else min(_TELL_EVERY_S, deadline - time.monotonic())
             with self._changed:
                 ended = self._changed.wait_for(lambda: self._is_served(number), max(0.0, left))
-                progress = self._progress
+                progress = self._result if self._served >= number else self._progress
                 if self._failure is not None:
                     raise self._failure
             if on_progress is not None and progress.total and progress.text != told:
@@ -79,13 +80,12 @@ class Background:
 
     # --- orders ------------------------------------------------------------------------------------
 
-    def _give(self, stats: Mapping[str, Stat], first: tuple[str, ...]) -> int:
-        """Have somebody at work on this; returns the number of the order, 0 if nothing is to be done."""
+    def _give(self, stats: Mapping[str, Stat], first: tuple[str, ...]) -> tuple[int, Progress]:
+        """Have somebody at work on this; returns the number of the order, 0 if nothing is to be done, and how far the
+        index is."""
         with self._changed:
-            if self._closing:
-                return 0
-            if self._thread is None and self._is_current(stats):
-                return 0
+            if self._closing or (self._thread is None and self._is_current(stats)):
+                return 0, self._progress
             order = self._order
             if self._thread is None or stats != order.stats or not set(first) <= set(order.first):
                 self._order = order = Order(order.number + 1, stats, first)
@@ -93,7 +93,7 @@ class Background:
                 self._failure = None
                 self._thread = threading.Thread(target=self._live, name="regreen-index", daemon=True)
                 self._thread.start()
-            return order.number
+            return order.number, self._progress
 
     def _is_served(self, number: int) -> bool:
         return self._served >= number or self._closing or self._failure is not None
@@ -136,7 +136,7 @@ class Background:
         served = self._carry_out(self._order)
         with self._changed:
             if served is not None:
-                self._served = served.number
+                self._served, self._result = served.number, self._progress
             if self._closing or (served is not None and self._later(served) is None):
                 self._thread = None
                 self._changed.notify_all()

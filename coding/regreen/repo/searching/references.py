@@ -61,6 +61,7 @@ def references(
     texts: bool = False,
     symbols_of: SymbolsOf | None = None,
     cancel: Cancel | None = None,
+    mask: Callable[[str], str] | None = None,
 ) -> tuple[tuple[Reference, ...], int, tuple[str, ...]]:
     """The uses of a name in `paths`, how many there are in all, and notes.
 
@@ -72,7 +73,8 @@ def references(
         raise UsageError("invalid_arguments", f"limit is {limit}", f"give 1 to {MAX_LIMIT} references")
     word = last_identifier(name)
     end = time.monotonic() + budget_s
-    found = _Found(word, limit, texts, lambda: time.monotonic() >= end or (cancel is not None and cancel.is_set()))
+    found = _Found(word, limit, texts, lambda: time.monotonic() >= end or (cancel is not None and cancel.is_set()),
+                   mask)  # fmt: skip
     ordered = sorted(set(paths), key=_order)
     done = 0
     with Reader(workspace, MAX_BYTES) as reader:
@@ -102,7 +104,9 @@ class _Place(NamedTuple):
 
 
 class _Found:
-    def __init__(self, word: str, limit: int, texts: bool, stop: Callable[[], bool]) -> None:
+    def __init__(self, word: str, limit: int, texts: bool, stop: Callable[[], bool],
+                 mask: Callable[[str], str] | None) -> None:  # fmt: skip
+        self._mask = mask
         self._word, self._needle, self._limit, self._texts = word, word.encode(), limit, texts
         self.stop = stop
         self.references: list[Reference] = []
@@ -121,6 +125,9 @@ class _Found:
         offsets = list(occurrences.words(source, self._needle))
         if not offsets:
             return True
+        if self._mask is not None:
+            source = self._mask(source.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            offsets = list(occurrences.words(source, self._needle))
         if len(self.references) >= self._limit:
             self._only_counted += 1
             self.total += len(offsets)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from regreen.errors import EnvironmentFault, Refused, UsageError
@@ -73,6 +73,7 @@ def search(
     ignore_case: bool = False,
     budget_s: float = BUDGET_S,
     cancel: Cancel | None = None,
+    mask: Callable[[str], str] | None = None,
 ) -> SearchReport:
     r"""The lines that match, by path and line, at most `limit` of them, each with up to `context` lines around it.
 
@@ -81,6 +82,7 @@ def search(
     files, folders and globs as `select` takes them; with a `!` in front they are left out.
     A line is a match once, at its first column; a match over several lines is one, at its first line. No line is shown
     twice: `before` begins after what is already shown, `after` ends before the next match.
+    `mask` takes the secrets out of a text, line by line; what it takes out is not found.
     Ends with what it has, `truncated`, after `budget_s` or when cancelled. UsageError `invalid_arguments` for a
     pattern that cannot be searched for, `not_found` for a glob without files.
     """
@@ -88,7 +90,7 @@ def search(
     looked_for = compile_pattern(pattern, regex=regex, ignore_case=ignore_case)
     watch = _Watch(budget_s, cancel)
     paths, named = _chosen(workspace, files, globs)
-    found = _Found(looked_for, context, limit, watch)
+    found = _Found(looked_for, context, limit, watch, mask)
     done = 0
     with Reader(workspace) as reader:
         try:
@@ -148,8 +150,11 @@ def _named(workspace: Workspace, path: str) -> bytes | Unread:
 class _Found:
     """What has been found so far."""
 
-    def __init__(self, pattern: Pattern, context: int, limit: int, watch: _Watch) -> None:
+    def __init__(
+        self, pattern: Pattern, context: int, limit: int, watch: _Watch, mask: Callable[[str], str] | None
+    ) -> None:
         self._pattern, self._context, self._limit, self._watch = pattern, context, limit, watch
+        self._mask = mask
         self._matches: list[SearchMatch] = []
         self._unread: Counter[Unread] = Counter()
         self._matched = 0
@@ -167,6 +172,8 @@ class _Found:
             return
         if not data:
             return
+        if self._mask is not None and next(self._spans(data), None) is not None:
+            data = self._mask(data.decode("utf-8", "replace")).encode("utf-8", "replace")
         room = self._limit - len(self._matches)
         spans: list[_Span] = []
         try:

@@ -50,7 +50,7 @@ def symbols(source: bytes, matches: Iterable[Match], language: Language, *, docs
         twin = bool(scopes) and scopes[-1][:2] == (item.start, item.end)  # several names declared at once
         scope = scopes[-1 - twin] if len(scopes) > twin else None
         outer = scope.path if scope else ""
-        parent = outer if item.parent == _last(outer) else _join(outer, item.parent)
+        parent = outer if not item.parent or item.parent == _last(outer) else _join(outer, item.parent)
         qualified = _join(parent, item.qualified or item.name)
         kind = "" if scope is not None and not scope.kind else _kind(item, scope, language)
         end = len(source) if _REST in item.marks else item.end
