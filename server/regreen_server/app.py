@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from regreen.tools import ToolSpec
 
 INSTRUCTIONS = (
-    "regreen turns failing tests green. run_tests shows what is red. fix_tests starts a run and returns a job_id: "
-    'proposer "search" works offline (poll job_status); proposer "caller" answers with a brief, and you send fixes '
-    "with submit_fix until there is an outcome. A run that does not end fixed puts every file back. apply_edits takes "
-    "blocks, diffs or patches, all or none; restore undoes. `repo` picks a repository; leave it out for the default."
+    "regreen turns failing tests green. run_tests shows what is red. fix_tests returns a job_id: proposer "
+    '"search" works offline (poll job_status); "caller" gives a brief, and you send fixes with submit_fix until there '
+    "is an outcome. A run that does not end fixed puts every file back. repo_map, find_symbol and extract_signatures "
+    "tell what code there is, for few tokens. apply_edits: blocks, diffs, patches, all or none; restore undoes. `repo` "
+    "picks a repository; leave it out for the default."
 )
 _TOOL_LIST_FRESH_MS = 3_600_000
 

@@ -84,7 +84,7 @@ def test_the_environment_of_the_project_does_not_reach_the_parsers(
 
 def test_a_file_that_takes_too_long_costs_that_file_only(root: Path, cache: Path) -> None:
     write(root, {"slow.py": bulky(1, 20_000), "a.py": "A_NAME = 1\n", "z.py": "Z_NAME = 1\n"})
-    limits = IndexLimits(alone_bytes=0, processes=1, parse_s=0.05)
+    limits = IndexLimits(alone_bytes=0, processes=1, parse_s=0.3)
     with indexed(root, cache, limits) as (index, workspace):
         files = listed(workspace)
         assert index.refresh(files) == Progress(3, 3)
@@ -107,7 +107,7 @@ def test_a_file_that_crashes_the_parser_costs_that_file_only(root: Path, cache: 
 
 def test_a_parser_that_does_not_answer_is_replaced(root: Path, cache: Path) -> None:
     bulky_project(root, 3 * _CHUNK_FILES, 150)
-    limits = IndexLimits(alone_bytes=0, processes=1, answer_s=0.5)
+    limits = IndexLimits(alone_bytes=0, processes=1, answer_s=2.0)
     with indexed(root, cache, limits) as (index, workspace):
         files = listed(workspace)
         index.refresh(files, wait_s=0)

@@ -136,7 +136,7 @@ def test_long_signatures_are_cut() -> None:
     found = shown({"a.py": Source(["N" + "x" * 3000])}, max_tokens=2000)
     assert len(found.text.splitlines()[1]) == 205
     assert found.text.splitlines()[1].endswith("…")
-    assert len(found.ranked_symbols[0].signature) > 3000
+    assert len(found.ranked_symbols[0].qualified_name) > 3000
 
 
 def test_what_does_not_fit_is_passed_over_for_what_is_smaller() -> None:
@@ -219,7 +219,7 @@ def test_kept_bytes_that_are_broken_are_made_anew() -> None:
 def test_symbols_that_have_gone_meanwhile_are_left_out() -> None:
     repo = Repo({"a.py": Source(["First", "Second"]), "b.py": Source(["Third"])})
     mapper = Mapper(repo, lambda wanted: {k: v for k, v in repo.symbols_of(wanted).items() if v.name != "Second"})
-    assert [symbol.name for symbol in mapper.map().ranked_symbols] == ["First", "Third"]
+    assert [symbol.qualified_name for symbol in mapper.map().ranked_symbols] == ["First", "Third"]
 
 
 def test_many_threads_get_the_same() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from regreen.cli.lines import Line, count, head, split
+from regreen.cli.lines import Line, count, split
 from regreen.cli.wording import worded
 
 Data = Mapping[str, Any]
@@ -18,13 +18,12 @@ def skeleton(data: Data) -> Iterator[Line]:
 
 
 def signatures(data: Data) -> Iterator[Line]:
+    from regreen.repo.outline import Row, definition_lines  # not at the top: most commands show none
+
     for file in data.get("files", []):
         yield Line(file["path"], "strong")
-        for symbol in file.get("symbols", []):
-            depth = symbol.get("qualified_name", "").count(".")
-            yield Line(f"{symbol['line']:>5}  {'    ' * depth}{symbol['signature']}")
-            if symbol.get("doc"):
-                yield Line(f"{'':5}  {'    ' * (depth + 1)}{head(symbol['doc'])}", "dim")
+        rows = [Row(*(symbol[k] for k in Row._fields)) for symbol in file.get("symbols", [])]
+        yield from (Line(text) for text in definition_lines(rows))
         yield from (Line(f"  {error}", "warn") for error in file.get("errors", []))
     for skipped in data.get("skipped", []):
         yield Line(f"skipped {skipped['path']}: {skipped['reason']}", "warn")
@@ -44,7 +43,8 @@ def ranked_map(data: Data) -> Iterator[Line]:
 def symbols(data: Data) -> Iterator[Line]:
     """One definition or use a line, so that an editor's problem matcher finds the place."""
     for found in data.get("definitions", []):
-        yield Line(f"{found['path']}:{found['line']}: {found['kind']} {found['qualified_name']}", "strong")
+        last = f" (to line {found['end_line']})" if found["end_line"] > found["line"] else ""
+        yield Line(f"{found['path']}:{found['line']}: {found['kind']} {found['qualified_name']}{last}", "strong")
         yield Line(f"    {found['signature']}")
     yield from _left(data, "definitions")
     for used in data.get("references", []):

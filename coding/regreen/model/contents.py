@@ -72,13 +72,12 @@ class FileText:
 
 @dataclass(frozen=True, slots=True)
 class RankedSymbol:
-    """A definition and how much it matters here: a share of 1 over the whole repository."""
+    """A definition that a map shows, and how much it matters here: a share of 1 over the whole repository. Its
+    signature is in the map's text."""
 
     path: str
     kind: str
-    name: str
     qualified_name: str
-    signature: str
     line: int
     end_line: int
     score: float

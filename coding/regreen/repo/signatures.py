@@ -18,7 +18,7 @@ from regreen.repo.classes import HUGE_BYTES, role_of, role_of_path
 from regreen.repo.files import FileList
 from regreen.repo.index.apart import symbols_apart
 from regreen.repo.languages import Language, MissingGrammar, extension_of, installed, language_of, missing_text
-from regreen.repo.outline import file_lines, skip_line, symbol_line
+from regreen.repo.outline import definition_lines, file_lines, row_of, skip_line
 from regreen.repo.selecting import Selected, select
 from regreen.repo.symbols.extract import extract
 from regreen.workspace import Text, TextProblem, Workspace
@@ -30,11 +30,11 @@ APART_BYTES = 128 << 10  # larger files are parsed in a process of their own
 _ROWS_SHOWN = 12
 _LEFT_OUT = ("generated", "minified")
 
-Known: TypeAlias = Callable[[str], "FileSymbols | Skipped | None"]
-"""What is known of a file as it is now, without reading it; None: not known."""
+Known: TypeAlias = Callable[[str, bool], "FileSymbols | Skipped | None"]
+"""What is known of a file (named itself or not) as it is now, without reading it; None: not known."""
 
 
-def nothing_known(_path: str) -> None:
+def nothing_known(_path: str, _named: bool) -> None:
     """For whoever has no index."""
 
 
@@ -80,7 +80,7 @@ def signatures(
 
 
 def _one(workspace: Workspace, path: str, known: Known, *, named: bool) -> FileSymbols | Skipped:
-    found = known(path)
+    found = known(path, named)
     if found is None or (named and isinstance(found, Skipped)):  # what is named is read, if it can be
         return read_symbols(workspace, path, named=named)
     return found
@@ -106,12 +106,16 @@ def read_symbols(workspace: Workspace, path: str, *, named: bool = True) -> File
         return Skipped(path, {"absent": "no longer there", "symlink": "a link"}.get(image.kind, "not a regular file"))
     if len(image.data) > HUGE_BYTES:
         return Skipped(path, f"too large: {len(image.data)} bytes, {HUGE_BYTES} are read at most")
-    role = "" if named else role_of(path, image.data)
-    if role in _LEFT_OUT:
-        return Skipped(path, f"{role}: name the file itself to read it")
+    if not named and (left_out := skipped_as(path, role_of(path, image.data))):
+        return left_out
     if len(image.data) > APART_BYTES:  # noise of this size may take seconds and gigabytes, which are not the caller's
         return symbols_apart(path, image.data)
     return symbols_in(path, language_of(path, image.data) or language, image.data)
+
+
+def skipped_as(path: str, role: str) -> Skipped | None:
+    """The row of a file that is left out of folders and globs for what it is; None for one that is not."""
+    return Skipped(path, f"{role}: name the file itself to read it") if role in _LEFT_OUT else None
 
 
 def symbols_in(path: str, language: Language, data: bytes) -> FileSymbols | Skipped:
@@ -188,11 +192,11 @@ def _fill(page: Page, file: FileSymbols, first: int, max_tokens: int) -> tuple[i
     """Put a file's symbols from index `first` on the page: where to go on (-1: done), and what got its place."""
     file = replace(file, errors=() if first else file.errors)
     rest = [_within(symbol, max_tokens) for symbol in file.symbols[first:]]
-    head = _head(file, max_tokens)
-    if not page.add(*head, *[symbol_line(s) for s in rest[:1]]):
+    lines = definition_lines(map(row_of, rest))
+    if not page.add(*_head(file, max_tokens), *lines[:1]):
         return first, []
     count = min(1, len(rest))
-    while count < len(rest) and page.add(symbol_line(rest[count])):
+    while count < len(rest) and page.add(lines[count]):
         count += 1
     left = first + count if count < len(rest) else -1
     return left, [replace(file, symbols=tuple(rest[:count]))]
@@ -210,7 +214,7 @@ def _head(file: FileSymbols, max_tokens: int) -> list[str]:
 def _within(symbol: Symbol, max_tokens: int) -> Symbol:
     """The symbol with texts that leave room for a line of its own on a small page."""
     room = max(40, int(max_tokens * 1.5))
-    if len(symbol_line(symbol).encode("utf-8", "replace")) <= room:
+    if len(definition_lines([row_of(symbol)])[0].encode("utf-8", "replace")) <= room:
         return symbol
     signature = _cut(symbol.signature, room // 2)
     decorators = tuple(_cut(d, room // 8) for d in symbol.decorators[:2])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from regreen.errors import Busy, UsageError
 from regreen.jobs import STOP_S, Job
-from regreen.model import Proposal, Replacement
+from regreen.model import FileText, Proposal, Replacement
 from regreen.sandbox import Cancel
 from regreen.session.repository import Session
 from regreen.session.understanding import FIRST_ANSWER_S
@@ -25,6 +25,7 @@ OnProgress: TypeAlias = Callable[[str], None]
 _WAIT_S = 30.0
 _LOOK_S = 0.5  # how often a job of another process is looked at
 _LOG_PAGE = 16_000
+_READ_CHARS = 60_000  # of a file in one answer
 _MAP_TOKENS = 4000
 _FOUND = 50
 
@@ -74,7 +75,19 @@ def _search(call: Call) -> dict[str, Json]:
 
 
 def _read(call: Call) -> dict[str, Json]:
-    return to_object(call.session.read(call.args.pop("path"), **call.args))
+    text = call.session.read(call.args.pop("path"), **call.args)
+    return to_object(_page_of(text) if call.engine.caller_present else text)
+
+
+def _page_of(text: FileText) -> FileText:
+    """As many whole lines as a model should be given at once; a line that is longer than that by itself is cut."""
+    if len(text.text) <= _READ_CHARS:
+        return text
+    shown = text.text[: text.text.rfind("\n", 0, _READ_CHARS) + 1]
+    if not shown:
+        first = text.text.partition("\n")[0]
+        shown = f"{first[:_READ_CHARS]}… {len(first) - _READ_CHARS} characters more\n"
+    return replace(text, text=shown, end_line=text.start_line + shown.count("\n") - 1)
 
 
 def _edit(call: Call) -> dict[str, Json]:

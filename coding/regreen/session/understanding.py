@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from regreen.session.repository import Session
     from regreen.session.watching import Watcher
 
-FIRST_ANSWER_S = 2.5  # a caller who can ask again waits this long for an index
+FIRST_ANSWER_S = 2.0  # a caller who can ask again waits this long for an index
 NEARLY_DONE_S = 6.0  # ... and this much longer where that is enough to finish it
 
+_LEAST_WAIT_S = 0.3
+_OLD_S = 10.0  # so old a graph of a part of the repository may be, while the rest is being indexed
 _CHANGED_WEIGHT = 3.0
 _FAILING_WEIGHT = 5.0
 _MANY_CHANGED = 200  # files
@@ -41,6 +44,7 @@ class Understanding:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._missing: tuple[FileList | None, tuple[str, ...]] = (None, ())
         self._changed: tuple[FileList | None, frozenset[str]] = (None, frozenset())
         self._making = threading.Lock()  # of what must be made once: from Python 3.12 on cached properties are not
         self._made_index: Index | None = None
@@ -92,12 +96,14 @@ class Understanding:
     def signatures(self, paths: Sequence[str], *, max_tokens: int, cursor: str, docstrings: bool) -> SignatureReport:
         """The definitions in files, folders or globs. What the index knows as it is now is not parsed again."""
         from regreen.repo import signatures
+        from regreen.repo.signatures import skipped_as
 
         files = self.files()
 
-        def known(path: str) -> FileSymbols | Skipped | None:
+        def known(path: str, named: bool) -> FileSymbols | Skipped | None:
             stat = files.stats.get(path)
-            return self._index.file(path, as_of=stat) if stat is not None else None
+            found = self._index.file(path, as_of=stat) if stat is not None else None
+            return found if found is None or named else skipped_as(path, self._index.role(path)) or found
 
         return signatures(
             self._session.workspace,
@@ -123,12 +129,13 @@ class Understanding:
         """The definitions that matter most, for `focus`, the current changes, and the tests that failed last."""
         if len(focus) > _MAX_FOCUS:
             raise UsageError("limit_exceeded", f"`focus` has {len(focus)} entries", f"give at most {_MAX_FOCUS}")
+        started = time.monotonic()
         files = self.files()
         wanted = list(dict.fromkeys(self._wanted(files, dict.fromkeys(focus))))
         first = [path for path in wanted if path in files.stats]
         changed = self._changed_files(files)
-        progress = self._refresh(files, first, wait_s, on_progress, cancel)
-        self._mapper.state()
+        progress = self._refresh(files, first, _rest(wait_s, started), on_progress, cancel)
+        self._mapper.state(old_s=_OLD_S if progress.share < 1 else 0.0)
         boosts = self._boosts(files, changed())
 
         def mapped(most: int) -> RepoMap:
@@ -137,8 +144,10 @@ class Understanding:
             )
 
         report = self._masked(mapped, max_tokens)
-        left = len(report.notes) - _MAX_NOTES
-        return replace(report, notes=(*report.notes[:_MAX_NOTES], f"and {left} more")) if left > 0 else report
+        notes = report.notes
+        if (left := len(notes) - _MAX_NOTES) > 0:
+            notes = (*notes[:_MAX_NOTES], f"and {left} more")
+        return replace(report, notes=(*notes, *self._unread(files)))
 
     def _masked(self, mapped: Callable[[int], RepoMap], max_tokens: int) -> RepoMap:
         """The map without secrets. A mask may be longer than what it hides: the budget is that of the masked text."""
@@ -168,19 +177,19 @@ class Understanding:
         name = name.strip()
         if not name:
             raise UsageError("invalid_arguments", "the name is empty", "give one such as `Cart.total`")
+        started = time.monotonic()
         files = self.files()
-        progress = self._refresh(files, (), wait_s, on_progress, cancel)
+        progress = self._refresh(files, (), _rest(wait_s, started), on_progress, cancel)
         index, redact = self._index, self._session.redact
         definitions, total = index.definitions(name, kind=kind, limit=limit)
         used, used_total, notes = self._references(files, name, total, limit, cancel) if references else ((), 0, ())
-        if progress.share < 1:
-            notes = (*notes, f"{progress.text}: there may be more")
+        notes = (*notes, *self._about(name, kind, total, progress, files))
         return SymbolReport(
             definitions=tuple(replace(d, signature=redact(d.signature), doc=redact(d.doc)) for d in definitions),
             references=used,
             definitions_total=total,
             references_total=used_total,
-            suggestions=() if total else index.names_like(name),
+            suggestions=() if total or progress.share < 1 else index.names_like(name),
             indexed=progress.share,
             notes=notes,
         )
@@ -247,6 +256,24 @@ class Understanding:
         if took_s * (progress.total - progress.done) / progress.done > NEARLY_DONE_S:
             return progress
         return self._index.refresh(files, first=first, wait_s=NEARLY_DONE_S, on_progress=on_progress, cancel=cancel)
+
+    def _about(self, name: str, kind: str, total: int, progress: Progress, files: FileList) -> Iterator[str]:
+        """What else is to be said of what was found, or not."""
+        if kind and not total and (others := self._index.definitions(name)[0]):
+            yield f"no {kind}; it is defined as: {', '.join(sorted({d.kind for d in others}))}"
+        if progress.share < 1:
+            yield f"{progress.text}: there may be more in the rest; ask again"
+        yield from self._unread(files)
+
+    def _unread(self, files: FileList) -> tuple[str, ...]:
+        """Languages of the listing whose grammars are not installed."""
+        if self._missing[0] is not files:
+            from regreen.repo.languages import installed, language_of, missing_text
+
+            counts = Counter(language for path in files.stats if (language := language_of(path)) is not None)
+            missing = sorted((missing_text(k), n) for k, n in counts.items() if not installed(k))
+            self._missing = (files, tuple(f"{text}: files not read: {n}" for text, n in missing))
+        return self._missing[1]
 
     def _references(
         self, files: FileList, name: str, definitions: int, limit: int, cancel: Cancel | None
@@ -316,3 +343,8 @@ class Understanding:
             return found[0]
 
         return result
+
+
+def _rest(wait_s: float | None, started: float) -> float | None:
+    """What is left of a wait that began earlier."""
+    return None if wait_s is None else max(_LEAST_WAIT_S, wait_s - (time.monotonic() - started))

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from regreen.repo.outline import definition_line, head_lines
+from regreen.repo.outline import Row, definition_lines, head_lines
 
 Data: TypeAlias = Mapping[str, Any]
+
+_ROW = Row._fields
 
 
 def skeleton(d: Data) -> str:
@@ -20,10 +22,7 @@ def signatures(d: Data) -> str:
     out: list[str] = []
     for file in d["files"]:
         out.extend(head_lines(file["path"], file["language"], file["errors"]))
-        out.extend(
-            definition_line(s["line"], s["end_line"], s["parent"], s["signature"], s["decorators"], s["doc"])
-            for s in file["symbols"]
-        )
+        out.extend(definition_lines(Row(*(s[k] for k in _ROW)) for s in file["symbols"]))
     out.extend(f"skipped {s['path']}: {s['reason']}" for s in d["skipped"])
     if d.get("cursor"):
         out.append(f"(more: cursor={d['cursor']})")
@@ -90,7 +89,8 @@ def _noted(d: Data) -> list[str]:
 def file_text(d: Data) -> str:
     head = f"lines {d['start_line']}-{d['end_line']} of {d['total_lines']}, {d['encoding']}, sha256 {d['sha256']}"
     masked = f", {d['redacted']} secrets masked: such lines cannot be edited by search" if d["redacted"] else ""
-    return f"{head}{masked}\n{d['text']}"
+    more = f"\n(more: start_line={d['end_line'] + 1})" if d["end_line"] < d["total_lines"] else ""
+    return f"{head}{masked}\n{d['text']}{more}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -85,6 +85,11 @@ class Index:
         found = tuple(map(to_symbol, unpack_symbols(symbols)))
         return FileSymbols(path, dialect or language.name, found, tuple(json.loads(errors)))
 
+    def role(self, path: str) -> str:
+        """What kind of file it was when it was indexed; "" if it has not been."""
+        row = self._ask(lambda db: one(db, "SELECT role FROM file WHERE path = ?", path))
+        return row[0] if row else ""
+
     def symbols(self, wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Symbol]:
         """Symbols by path and number in their file. Those that are not there any more are left out."""
         numbers: defaultdict[str, list[int]] = defaultdict(list)

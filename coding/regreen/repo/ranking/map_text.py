@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from regreen.model import RankedSymbol, Symbol
+from regreen.repo.outline import owner
 from regreen.repo.ranking.nodes import Graph, SymbolsOf
 from regreen.repo.ranking.ranks import Place
 
@@ -64,6 +65,7 @@ class Lines:
             return ""
         depth = len(self.chain(slot, number))
         signature = " ".join(symbol.signature.split()) or symbol.name
+        signature = owner(symbol.parent, signature, shown=depth > 1) + signature
         if len(signature) > MAX_SIGNATURE:
             signature = signature[: MAX_SIGNATURE - 1] + "…"
         lines = f"L{symbol.line}-{symbol.end_line}" if symbol.end_line > symbol.line else f"L{symbol.line}"
@@ -139,8 +141,8 @@ class Sheet:
         for score, path, number, slot in sorted((-score, files[s].path, n, s) for (s, n), score in self.scores.items()):
             symbol = self.lines.symbol(slot, number)
             if symbol is not None:
-                yield RankedSymbol(path, symbol.kind, symbol.name, symbol.qualified_name, symbol.signature, symbol.line,
-                                   symbol.end_line, round(-score, 9))  # fmt: skip
+                yield RankedSymbol(path, symbol.kind, symbol.qualified_name, symbol.line, symbol.end_line,
+                                   round(-score, 6))  # fmt: skip
 
 
 def fill(lines: Lines, room: int, focus: frozenset[int]) -> Sheet:

@@ -6,6 +6,7 @@ The same repository gives the same text, to the byte, in every process and whate
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,10 +48,15 @@ class Mapper:
         self._symbols_of = symbols_of
         self._lock = threading.Lock()
         self._state: State | None = None
+        self._made_at = 0.0
 
-    def state(self) -> State:
-        """Graph and ranks of what the index holds now: those at hand, those kept, or made anew from either."""
+    def state(self, old_s: float = 0.0) -> State:
+        """Graph and ranks of what the index holds now: those at hand, those kept, or made anew from either. Those at
+        hand may be `old_s` old."""
         with self._lock:
+            if self._state is not None and time.monotonic() - self._made_at < old_s:
+                return self._state
+            self._made_at = time.monotonic()
             if self._state is None:
                 found = unpack(self._facts.kept(KEPT))
                 self._state = _state(*found) if found else None
@@ -77,7 +83,7 @@ class Mapper:
         """The definitions that matter most, for what `focus` names: files, folders, names (see `repo_map`)."""
         if max_tokens < 1:
             raise UsageError("invalid_arguments", f"max_tokens is {max_tokens}", "give a number of at least 1")
-        state = self.state()
+        state = self._state or self.state() if indexed < 1 else self.state()
         about = focus_of(state.graph, self._facts, focus, boosts or {}, paths)
         places = focused(state.graph, state.ranks, state.orders[tests], about)
         known = state.symbols if len(state.symbols) < MAX_HELD else {}
