@@ -150,7 +150,7 @@ LANGUAGES: tuple[Language, ...] = (
         "bash.scm",
         docs="hashes",
         repair=block_repair.bash,
-        names=(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".envrc"),
+        names=(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
         extra=True,
     ),
     Language("markdown", (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), scan=markdown.scan),
