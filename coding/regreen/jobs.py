@@ -217,6 +217,10 @@ class Jobs:
     def live(self, job_id: str) -> Job | None:
         return self._live.get(job_id)
 
+    def any_running(self) -> bool:
+        """Whether a job of this process has not ended."""
+        return any(job.state != "done" for job in list(self._live.values()))
+
     def recorded(self, job_id: str) -> dict[str, Json]:
         """What is known of a job of another or an earlier process. Raises UsageError (`not_found`)."""
         row = self._row(job_id)

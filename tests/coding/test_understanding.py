@@ -23,6 +23,7 @@ from support.indexing import bulky_project
 import regreen
 from regreen.repo import read_symbols
 from regreen.session import Engine, Session
+from regreen.settings import default_environ, load_settings
 
 FIXTURES = Path(__file__).parent.parent / "corpora" / "signatures"
 TOKEN = "ghp_" + "a1B2" * 9
@@ -399,3 +400,14 @@ def test_a_submodule_is_named_and_not_searched_from_outside(root: Path) -> None:
         assert session.repo_map().total_files == 1
         assert any("parts/shop" in note for note in session.files().notes)
         assert git(outer, "status", "--porcelain") == ""
+
+
+def test_a_root_that_is_made_anew_is_opened_anew(tmp_path: Path) -> None:
+    root = make_repo(tmp_path / "repo", {"old.py": "def old(): ...\n"})
+    environ = {**default_environ(), "REGREEN_STATE_DIR": str(tmp_path / "s"), "REGREEN_CACHE_DIR": str(tmp_path / "c")}
+    with Engine(load_settings(environ, roots=(root,)), cwd=root) as engine:
+        assert "def old()" in engine.call("repo_map", {}).text
+        root.rename(tmp_path / "moved")
+        make_repo(root, {"new.py": "def new(): ...\n"})
+        text = engine.call("repo_map", {}).text
+        assert "def new()" in text and "def old()" not in text

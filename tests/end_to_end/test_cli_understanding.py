@@ -1,10 +1,15 @@
 """`map`, `symbol` and `search` as they are typed, on a real repository."""
 
+import signal
 import subprocess
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from support.cli import Shell
 from support.gitrepos import make_repo
+from support.indexing import bulky_project
+from support.mcp_clients import until
 
 CART = '''from shop.money import Money
 
@@ -99,3 +104,23 @@ def test_a_changed_file_is_seen_at_once(shell):
     (shell.cwd / "shop" / "cart.py").write_text(CART.replace("class Cart", "class Basket"))
     assert "class Basket" in shell.run("map").out
     assert shell.run("symbol", "Cart", "--json").document["definitions"] == []
+
+
+def test_an_interrupt_ends_a_map_that_would_take_long(shell):
+    bulky_project(shell.cwd, 400, 1500)
+    with shell.started("map") as process:
+        until(lambda: bool(children_of(process.pid, "worker.py")), "a parser at work")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert children_of(process.pid, "worker.py") == []
+
+
+def children_of(pid: int, script: str) -> list[int]:
+    """The processes that a process has started with this script: it tells them its number."""
+    found: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # gone meanwhile
+            words = entry.read_bytes().decode("utf-8", "replace").split("\0")
+            if str(pid) in words and any(word.endswith(f"/{script}") for word in words):
+                found.append(int(entry.parent.name))
+    return found

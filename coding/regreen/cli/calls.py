@@ -18,6 +18,7 @@ from regreen.wire import Json
 
 if TYPE_CHECKING:
     from regreen.cli.screen import Progress, Screen
+    from regreen.sandbox import Cancel
 
 _POLL_S = 1.0
 _TICK_S = 0.1
@@ -35,7 +36,7 @@ class Engine(Protocol):
     """What is needed of the engine here: its tools by name, never raising what a user can act on."""
 
     def call(self, tool: str, arguments: Mapping[str, object], *,
-             on_progress: Callable[[str], None] | None = None) -> Result: ...  # fmt: skip
+             on_progress: Callable[[str], None] | None = None, cancel: Cancel | None = None) -> Result: ...  # fmt: skip
 
 
 class Interrupted(BaseException):
@@ -65,8 +66,16 @@ def _interruptible() -> Generator[None]:
 
 
 def call(engine: Engine, screen: Screen, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
-    """The structured result of one tool. It is short, so an interrupt waits for its end."""
-    return guarded(screen, lambda progress: engine.call(tool, arguments, on_progress=progress.update).data)
+    """The structured result of one tool. An interrupt cancels the call, which then ends with what it has."""
+    from regreen.sandbox import Cancel
+
+    cancel = Cancel()
+    return guarded(
+        screen,
+        lambda progress: engine.call(tool, arguments, on_progress=progress.update, cancel=cancel).data,
+        on_interrupt=cancel.set,
+        told="interrupted",
+    )
 
 
 def complete(engine: Engine, screen: Screen, start: Callable[[], Result],
@@ -102,8 +111,15 @@ def _unfinished(data: Mapping[str, Json]) -> str | None:
             return None
 
 
-def guarded(screen: Screen, work: Callable[[Progress], dict[str, Json]]) -> dict[str, Json]:
-    """The result of `work`, done in a thread of its own. An interrupt is only told: by `screen.interrupted`."""
+def guarded(
+    screen: Screen,
+    work: Callable[[Progress], dict[str, Json]],
+    *,
+    on_interrupt: Callable[[], None] | None = None,
+    told: str = "interrupted: putting everything back",
+) -> dict[str, Json]:
+    """The result of `work`, done in a thread of its own. An interrupt is only told: by `screen.interrupted`, and to
+    `on_interrupt`."""
     progress = screen.progress()
     with ThreadPoolExecutor(1, thread_name_prefix="regreen-call") as pool:
         try:
@@ -113,7 +129,9 @@ def guarded(screen: Screen, work: Callable[[Progress], dict[str, Json]]) -> dict
                     return _wait(future, progress)
                 except Interrupted:
                     screen.interrupted.set()
-                    progress.update("interrupted: putting everything back")
+                    if on_interrupt is not None:
+                        on_interrupt()
+                    progress.update(told)
                     return _wait(future, progress)
         finally:
             progress.stop()

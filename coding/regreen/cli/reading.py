@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from regreen.cli.calls import call
 from regreen.cli.engine import opened
+from regreen.cli.exit_codes import INTERRUPTED
 from regreen.cli.invocation import Answer, Invocation, answer
 
 
@@ -63,4 +65,5 @@ def read(invocation: Invocation) -> Answer:
 
 def _ask(invocation: Invocation, repo: Path, tool: str, arguments: dict[str, object]) -> Answer:
     with opened(invocation, repo) as engine:
-        return answer(tool, call(engine, invocation.screen, tool, {"repo": str(repo), **arguments}))
+        told = answer(tool, call(engine, invocation.screen, tool, {"repo": str(repo), **arguments}))
+    return replace(told, code=INTERRUPTED) if invocation.screen.interrupted.is_set() else told

@@ -66,6 +66,7 @@ class Engine:
         self.caller_present = caller_present
         self._redact = Redactor.from_environ(settings.may_be_told)
         self._sessions: dict[Path, Session] = {}
+        self._retired: list[Session] = []
         self._fixes: dict[str, FixJob] = {}
         self._lock = threading.RLock()
         self._closed = False
@@ -79,6 +80,9 @@ class Engine:
         root = resolve(repo, self.settings.roots, self.settings.environ, self._cwd)
         with self._lock:
             known = self._sessions.get(root)
+            if known is not None and known.is_replaced and not self.jobs.any_running():
+                self._retired.append(self._sessions.pop(root))  # another call may still be at work in it
+                known = None
             if known is None:
                 settings = self.settings if self.caller_present else replace(self.settings, watch=False)
                 known = Session(root, settings, self.store, self.jobs, approve=self._approve)
@@ -180,7 +184,7 @@ class Engine:
             self._closed = True
         self.jobs.stop_all(STOP_S)
         with self._lock:
-            for session in self._sessions.values():
+            for session in (*self._sessions.values(), *self._retired):
                 session.close()
             self.store.close()
 

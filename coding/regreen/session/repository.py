@@ -66,6 +66,7 @@ class Session:
         self.workspace = Workspace(root, settings.limits)
         self.root = self.workspace.root
         self.key = repo_key(self.root)
+        self._folder = _identity(self.root)
         merge = partial(merge_file, environ=settings.environ, inside=self.top)
         self.journal = Journal(store, self.workspace, merge=merge)
         self.redact = Redactor.from_environ(settings.may_be_told)
@@ -83,6 +84,12 @@ class Session:
         from regreen.snapshots import Snapshots
 
         return Snapshots(self.store, self.workspace, self.journal, self.git)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another folder stands at the root's path now than the one that is open."""
+        now = _identity(self.root)
+        return now is not None and now != self._folder
 
     def close(self) -> None:
         if "_warm" in self.__dict__:
@@ -365,3 +372,11 @@ class Session:
     def recover(self) -> dict[str, RestoreReport]:
         """Finish what a killed process left: restore its runs' changes. Returns what was put back, by run."""
         return holding.recover(self)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        info = folder.stat()
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino

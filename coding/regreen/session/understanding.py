@@ -303,7 +303,7 @@ class Understanding:
         for word in focus:
             if is_glob(word):
                 yield from select(self._session.workspace, files, [word]).paths
-            elif word.startswith(("./", "/", "../")):
+            elif word.startswith(("./", "/")) or ".." in word.split("/"):
                 yield self._session.workspace.normalise(word)
             else:
                 yield word.rstrip("/")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from filelock import BaseFileLock, Timeout
 
-from regreen.repo.index.database import Database, Replaced
+from regreen.repo.index.database import DAMAGE, Database, Replaced
 from regreen.repo.index.indexing import Order, Run
 from regreen.repo.index.planning import compare
 from regreen.repo.index.values import CancelLike, IndexLimits, Progress
@@ -103,7 +103,7 @@ class Background:
         try:
             self._database.follow()
             known = self._database.known()
-        except sqlite3.DatabaseError:  # for the thread to put right
+        except DAMAGE:  # for the thread to put right
             self._progress = Progress(0, len(stats))
             return False
         plan = compare(known, stats)
@@ -151,7 +151,7 @@ class Background:
                 return self._in_turn(order)
             except Replaced:
                 continue
-            except sqlite3.Error as e:
+            except (sqlite3.Error, *DAMAGE) as e:
                 if not left or isinstance(e, sqlite3.ProgrammingError):
                     raise
                 self._database.recover(e, identity)

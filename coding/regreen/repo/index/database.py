@@ -6,6 +6,7 @@ takes its place. Readers see the last committed state; there is one writer at a 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
@@ -50,6 +51,10 @@ _CANNOT_WRITE = frozenset({
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM,
 })  # fmt: skip
 _log = logging.getLogger(__name__)
+
+
+DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError, TypeError)
+"""What reading a damaged database raises: SQLite notices some of it, the rest comes out as values that are none."""
 
 
 class Replaced(Exception):
@@ -147,7 +152,7 @@ class Database:
 
     # --- trouble -----------------------------------------------------------------------------------
 
-    def recover(self, error: sqlite3.Error, identity: tuple[int, int]) -> None:
+    def recover(self, error: Exception, identity: tuple[int, int]) -> None:
         """Make it usable again, anew or in memory, after an error of the database that had this identity."""
         with self._guards[0], self._guards[1]:
             if self._inode != identity:  # done already
@@ -156,7 +161,7 @@ class Database:
             if self.note or _is_outside_trouble(error):
                 self._writer, self._reader = self._go_to_memory(str(error))
                 return
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, UnicodeDecodeError):
                 self.close()
             with suppress(OSError, Timeout), self._opening():
                 if _inode(self._file) == self._inode:  # or another process was quicker
@@ -220,7 +225,7 @@ class Database:
             return False
         try:
             db = self._connect()
-        except sqlite3.Error as e:
+        except (sqlite3.Error, UnicodeDecodeError) as e:
             if _is_outside_trouble(e):
                 raise
             return False
@@ -286,14 +291,14 @@ def _is_ours(db: sqlite3.Connection) -> bool:
     """Whether this is a whole database of our version."""
     try:
         row = db.execute("SELECT value FROM meta WHERE key = 'made_by'").fetchone()
-    except sqlite3.Error as e:
+    except (sqlite3.Error, UnicodeDecodeError) as e:
         if _is_outside_trouble(e):
             raise
         return False
     return row is not None and row[0] == fingerprint()
 
 
-def _is_outside_trouble(error: sqlite3.Error) -> bool:
+def _is_outside_trouble(error: Exception) -> bool:
     """Whether the disk, rights or other processes are at fault, and not what is in the file."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _CANNOT_WRITE
 

@@ -116,11 +116,17 @@ def find_names_like(db: sqlite3.Connection, name: str, limit: int) -> tuple[str,
     if not wanted or limit < 1:
         return ()
     for names in _kinds_of_likeness(db, wanted, limit):
-        found.update(dict.fromkeys(names))
+        found.update(dict.fromkeys(name for name in names if _is_defined(db, name)))
         found.pop(name, None)
         if len(found) >= limit:
             break
     return tuple(found)[:limit]
+
+
+def _is_defined(db: sqlite3.Connection, name: str) -> bool:
+    """Whether a file of now defines it: contents of none are kept as well."""
+    query = "SELECT 1 FROM definition JOIN file ON file.content = definition.content WHERE name = ? LIMIT 1"
+    return db.execute(query, (name,)).fetchone() is not None
 
 
 def _kinds_of_likeness(db: sqlite3.Connection, wanted: str, limit: int) -> Iterator[list[str]]:
@@ -134,7 +140,7 @@ def _kinds_of_likeness(db: sqlite3.Connection, wanted: str, limit: int) -> Itera
             yield _names(db, r"name LIKE ? ESCAPE '\'", (f"%{_escaped(wanted)}%",), limit * 4)
             yield _close(wanted, _candidates(db, wanted))
     except sqlite3.OperationalError as e:
-        if e.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+        if getattr(e, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
             raise
     finally:
         db.set_progress_handler(None, 0)

@@ -17,7 +17,7 @@ from regreen.model import Definition, FileSymbols, Skipped, Symbol
 from regreen.repo.facts import FileFacts
 from regreen.repo.files import FileList
 from regreen.repo.index.background import Background
-from regreen.repo.index.database import Database
+from regreen.repo.index.database import DAMAGE, Database
 from regreen.repo.index.finding import find_definitions, find_names_like, last_part
 from regreen.repo.index.identifiers import identifier_form
 from regreen.repo.index.lookup import FILE, IDENTIFIER, TOTALS, all_facts, all_paths, files_using, one, sayable
@@ -76,14 +76,18 @@ class Index:
             return Skipped(path, f"no grammar for {extension_of(path) or 'this kind of'} files")
         if is_secret(path):
             return Skipped(path, "holds secrets: it is never shown")
-        row = self._ask(lambda db: one(db, FILE, path))
-        if row is None or (as_of is not None and row[4:] != as_of[:4]):
-            return None
-        note, errors, symbols, dialect = row[:4]
-        if note:
-            return Skipped(path, note)
-        found = tuple(map(to_symbol, unpack_symbols(symbols)))
-        return FileSymbols(path, dialect or language.name, found, tuple(json.loads(errors)))
+
+        def read(db: sqlite3.Connection) -> FileSymbols | Skipped | None:
+            row = one(db, FILE, path)
+            if row is None or (as_of is not None and row[4:] != as_of[:4]):
+                return None
+            note, errors, symbols, dialect = row[:4]
+            if note:
+                return Skipped(path, note)
+            found = tuple(map(to_symbol, unpack_symbols(symbols)))
+            return FileSymbols(path, dialect or language.name, found, tuple(json.loads(errors)))
+
+        return self._ask(read)
 
     def role(self, path: str) -> str:
         """What kind of file it was when it was indexed; "" if it has not been."""
@@ -174,7 +178,7 @@ class Index:
             try:
                 with self._database.snapshot() as db:
                     return question(db)
-            except sqlite3.DatabaseError as e:
+            except DAMAGE as e:
                 if not left or isinstance(e, sqlite3.ProgrammingError):  # the latter: the index was closed
                     raise
                 self._database.recover(e, identity)
