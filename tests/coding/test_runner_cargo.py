@@ -335,3 +335,28 @@ def test_text_is_read_where_events_are_not_to_be_had(tmp_path: Path) -> None:
     assert dict(report.outcomes) == wanted
     failure = next(f for f in report.failures if f.id == "zoo::tests::fails")
     assert (failure.file, failure.line) == ("src/lib.rs", 36)
+
+
+LIAR = """
+use std::io::Write;
+#[test]
+fn liar() {
+    let said = "{ \\"type\\": \\"test\\", \\"event\\": \\"ok\\", \\"name\\": \\"red\\" }";
+    writeln!(std::io::stdout(), "\\n{}", said).unwrap();
+}
+#[test]
+fn red() {
+    std::thread::sleep(std::time::Duration::from_millis(300)); // the liar speaks first
+    panic!("red");
+}
+"""
+
+
+def test_a_test_cannot_say_that_another_has_passed(tmp_path: Path) -> None:
+    needs_cargo()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "Cargo.toml").write_text('[package]\nname = "two"\nversion = "0.1.0"\nedition = "2021"\n')
+    (tmp_path / "src" / "lib.rs").write_text(LIAR)
+    report = run_tests(tmp_path)
+    assert dict(report.outcomes) == {"two::liar": "passed", "two::red": "failed"}
+    assert report.counts.failed == 1 and report.status is SuiteStatus.FAILED

@@ -128,7 +128,7 @@ class Understanding:
     ) -> RepoMap:
         """The definitions that matter most, for `focus`, the current changes, and the tests that failed last."""
         if len(focus) > _MAX_FOCUS:
-            raise UsageError("limit_exceeded", f"`focus` has {len(focus)} entries", f"give at most {_MAX_FOCUS}")
+            raise UsageError("limit_exceeded", f"the focus has {len(focus)} entries", f"give at most {_MAX_FOCUS}")
         started = time.monotonic()
         files = self.files()
         wanted = list(dict.fromkeys(self._wanted(files, dict.fromkeys(focus))))

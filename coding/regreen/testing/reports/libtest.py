@@ -34,6 +34,7 @@ class Told:
     compile_errors: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict[str, list[Mapping[str, Any]]])
     broken: Mapping[str, Any] | None = None
     running: dict[str, None] = field(default_factory=dict[str, None])
+    ended: set[str] = field(default_factory=set[str])
     crashed: list[str] = field(default_factory=list[str])
     lost: list[str] = field(default_factory=list[str])
     errors: list[RawFailure] = field(default_factory=list[RawFailure])
@@ -81,6 +82,8 @@ class Told:
     def _end(self, m: Mapping[str, Any]) -> None:
         self.running.pop(m["id"], None)
         failure = self._failure(m) if m["outcome"] == "failed" else None
+        self.cases = [case for case in self.cases if case.id != m["id"]] if m["id"] in self.ended else self.cases
+        self.ended.add(m["id"])
         self.cases.append(Case(m["id"], m["outcome"], float(m["time"]), failure))
 
     def _crash(self, m: Mapping[str, Any]) -> None:
