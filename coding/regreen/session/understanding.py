@@ -228,7 +228,7 @@ class Understanding:
     def _mapper(self) -> Mapper:
         from regreen.repo.ranking.ranked_map import Mapper
 
-        return Mapper(self._index, self._symbols)
+        return Mapper(self._index, self._index.symbols, self._symbols)
 
     def _symbols(self, wanted: Iterable[tuple[str, int]]) -> Mapping[tuple[str, int], Symbol]:
         """Definitions as the map may show them: what is secret is masked before it is weighed and cut."""

@@ -43,9 +43,11 @@ class State:
 class Mapper:
     """Maps of one repository. Holds graph and ranks from one to the next; safe for several threads."""
 
-    def __init__(self, facts: Facts, symbols_of: SymbolsOf) -> None:
+    def __init__(self, facts: Facts, symbols_of: SymbolsOf, shown_of: SymbolsOf | None = None) -> None:
+        """`shown_of` gives definitions as they may be shown, if not as they are."""
         self._facts = facts
         self._symbols_of = symbols_of
+        self._shown_of = shown_of or symbols_of
         self._lock = threading.Lock()
         self._state: State | None = None
         self._made_at = 0.0
@@ -87,7 +89,7 @@ class Mapper:
         about = focus_of(state.graph, self._facts, focus, boosts or {}, paths)
         places = focused(state.graph, state.ranks, state.orders[tests], about)
         known = state.symbols if len(state.symbols) < MAX_HELD else {}
-        lines = Lines(state.graph, places, self._symbols_of, known)
+        lines = Lines(state.graph, places, self._shown_of, known)
         totals = _Totals(state.graph, max_tokens, indexed)
         sheet, text = _fitted(lines, totals, about.first, count)
         return RepoMap(
