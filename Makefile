@@ -53,6 +53,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/testing.py
 	$(BIN)/python benchmarks/loop.py
+	$(BIN)/python benchmarks/repo.py --synthetic 100000 $(TREES)
 
 # Fix runs over every bug case, and a thousand with hostile proposals.
 adversarial: $(STAMP)
