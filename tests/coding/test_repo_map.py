@@ -19,7 +19,7 @@ from regreen.errors import UsageError
 from regreen.model import RepoMap
 from regreen.repo.budget import estimate_tokens
 from regreen.repo.ranking import ranked_map
-from regreen.repo.ranking.ranked_map import Mapper, repo_map
+from regreen.repo.ranking.ranked_map import Mapper
 
 names = st.text("abcdefgh_", min_size=1, max_size=60).map(lambda s: "N" + s)
 sources = st.builds(
@@ -46,7 +46,7 @@ def large(files: int = 60, each: int = 12) -> dict[str, Source]:
 
 def shown(files: dict[str, Source], **options: object) -> RepoMap:
     repo = Repo(files)
-    return repo_map(repo, repo.symbols_of, **options)  # pyright: ignore[reportArgumentType]
+    return Mapper(repo, repo.symbols_of).map(**options)  # pyright: ignore[reportArgumentType]
 
 
 def words(text: str) -> int:
@@ -204,7 +204,7 @@ def test_a_mapper_follows_changes_and_keeps_what_it_made() -> None:
     assert changed.files[0] == "pkg3/module_3.py"
     assert changed == Mapper(repo, repo.symbols_of).map(focus=["Replaced"])
     fresh = Repo(dict(repo.files), seed=4)
-    assert changed == repo_map(fresh, fresh.symbols_of, focus=["Replaced"])
+    assert changed == Mapper(fresh, fresh.symbols_of).map(focus=["Replaced"])
 
 
 def test_kept_bytes_that_are_broken_are_made_anew() -> None:

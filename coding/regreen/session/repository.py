@@ -185,6 +185,8 @@ class Session:
         """Lines of a text file, secrets masked (also those that begin before). `end_line` 0 reads to the end."""
         text = self.workspace.read_text(path, start_line, end_line)
         whole = text if text.end_line - text.start_line + 1 >= text.total_lines else self.workspace.read_text(path)
+        if whole.sha256 != text.sha256:  # it changed between the two looks
+            return self.read(path, start_line=start_line, end_line=end_line)
         masked, hits = self.redact.count(whole.text)
         if not hits:
             return text

@@ -135,12 +135,18 @@ class Understanding:
         first = [path for path in wanted if path in files.stats]
         changed = self._changed_files(files)
         progress = self._refresh(files, first, _rest(wait_s, started), on_progress, cancel)
-        self._mapper.state(old_s=_OLD_S if progress.share < 1 else 0.0)
+        state = self._mapper.state(old_s=_OLD_S if progress.share < 1 else 0.0)
         boosts = self._boosts(files, changed())
 
         def mapped(most: int) -> RepoMap:
             return self._mapper.map(
-                focus=wanted, boosts=boosts, paths=files.stats, max_tokens=most, tests=tests, indexed=progress.share
+                focus=wanted,
+                boosts=boosts,
+                paths=files.stats,
+                max_tokens=most,
+                tests=tests,
+                indexed=progress.share,
+                state=state,
             )
 
         report = self._masked(mapped, max_tokens)

@@ -81,11 +81,18 @@ class Mapper:
         tests: bool = False,
         indexed: float = 1.0,
         count: Callable[[str], int] = estimate_tokens,
+        state: State | None = None,
     ) -> RepoMap:
-        """The definitions that matter most, for what `focus` names: files, folders, names (see `repo_map`)."""
+        """The definitions that matter most, from `state` (None: from what the index holds now).
+
+        `focus` names files, folders and (qualified) names of definitions: what they are, use and are used by comes
+        first. `boosts` are files that matter besides, with weights. `paths` are all files there are, known to the
+        index or not. `tests`: tests rank as other files do. `indexed`: the share of the repository that the index
+        knows. `count` gives the tokens of a text. The text never has more than `max_tokens` of them.
+        """
         if max_tokens < 1:
             raise UsageError("invalid_arguments", f"max_tokens is {max_tokens}", "give a number of at least 1")
-        state = self._state or self.state() if indexed < 1 else self.state()
+        state = state or self.state()
         about = focus_of(state.graph, self._facts, focus, boosts or {}, paths)
         places = focused(state.graph, state.ranks, state.orders[tests], about)
         known = state.symbols if len(state.symbols) < MAX_HELD else {}
@@ -108,29 +115,6 @@ class Mapper:
         if keep:
             self._facts.keep(KEPT, pack(graph, state.ranks))
         return state
-
-
-def repo_map(
-    facts: Facts,
-    symbols_of: SymbolsOf,
-    *,
-    focus: Sequence[str] = (),
-    boosts: Mapping[str, float] | None = None,
-    paths: Collection[str] = (),
-    max_tokens: int = MAX_TOKENS,
-    tests: bool = False,
-    indexed: float = 1.0,
-    count: Callable[[str], int] = estimate_tokens,
-) -> RepoMap:
-    """The map, once; a session holds a `Mapper`.
-
-    `focus` names files, folders and (qualified) names of definitions: what they are, use and are used by comes first.
-    `boosts` are files that matter besides, with weights. `paths` are all files there are, known to the index or not.
-    `tests`: tests rank as other files do. `indexed`: the share of the repository that the index knows.
-    `count` gives the tokens of a text. The text never has more than `max_tokens` of them.
-    """
-    return Mapper(facts, symbols_of).map(focus=focus, boosts=boosts, paths=paths, max_tokens=max_tokens, tests=tests,
-                                         indexed=indexed, count=count)  # fmt: skip
 
 
 class _Totals:

@@ -20,10 +20,10 @@ from regreen.repo.languages import Language, MissingGrammar, grammar, installed,
 from regreen.repo.searching import occurrences
 from regreen.repo.searching.excerpts import Lines, cut
 from regreen.repo.searching.occurrences import Occurrence
-from regreen.repo.searching.reading import Reader, Unread
 from regreen.repo.symbols.extract import extract
 from regreen.repo.symbols.parsing import parse_within
 from regreen.workspace import Text, TextProblem, Workspace
+from regreen.workspace.reading import Reader, Unread
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Loaded

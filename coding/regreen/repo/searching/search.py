@@ -17,9 +17,9 @@ from regreen.model import SearchMatch, SearchReport
 from regreen.repo.files import FileList
 from regreen.repo.searching.excerpts import Lines, cut, excerpt
 from regreen.repo.searching.patterns import Pattern, compile_pattern
-from regreen.repo.searching.reading import Reader, Unread
 from regreen.repo.selecting import select
 from regreen.workspace import Text, TextProblem, Workspace, is_secret
+from regreen.workspace.reading import Reader, Unread
 
 if TYPE_CHECKING:
     from regreen.sandbox import Cancel

@@ -15,9 +15,10 @@ from enum import StrEnum
 from functools import lru_cache
 from types import TracebackType
 
-from regreen.workspace import Workspace, is_secret
 from regreen.workspace.beneath import Folder
+from regreen.workspace.files import Workspace
 from regreen.workspace.looking import look
+from regreen.workspace.paths import is_secret
 
 _FOLDERS = 16  # kept open
 _CHUNK = 1 << 20
