@@ -259,7 +259,6 @@ def test_ordinary_user_is_bounded_too(level, tmp_path):
     place = place_for("ordinary", tmp_path)
     ran = confined(place, level, f"import os; assert os.getuid() in ({NOBODY}, {os.getuid()})\n{EXPLODING}")
     assert ran["limit"] == "processes"
-    assert ran["duration_s"] < 20
 
 
 def test_operators_network_is_that_of_the_machine(closed, tmp_path):

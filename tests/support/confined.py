@@ -163,8 +163,12 @@ def launch(place: Place, level: str, code: str, *args: str, **given: Any) -> sub
 
 def confined(place: Place, level: str, code: str, *args: str, **given: Any) -> dict[str, Any]:
     """Run it to its end; skips loudly where the level cannot be had."""
-    process = launch(place, level, code, *args, **given)
-    out, err = process.communicate(timeout=60)
+    with launch(place, level, code, *args, **given) as process:
+        try:
+            out, err = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     assert process.returncode == 0, err.decode()
     ran = json.loads(out)
     if "refused" in ran:

@@ -67,17 +67,16 @@ class Guard:
 
     def exceeded(self) -> str:
         """The limit that is exceeded, `processes` or `memory`; "" where none is, or it is not yet time to look."""
-        begun = time.monotonic()
-        if begun < self._next or not (self._processes or self._memory):
+        if time.monotonic() < self._next or not (self._processes or self._memory):
             return ""
+        begun = time.process_time()  # not the clock's: a tree that takes all processors would put off the next look
         found = descendants(os.getpid())
         limit = ""
         if self._processes and len(found) > self._processes:
             limit = "processes"
         elif self._memory and sum(found.values()) > self._memory and _own_bytes(found) > self._memory:
             limit = "memory"
-        now = time.monotonic()
-        self._next = now + max(EVERY_S, (now - begun) * _SPACING)
+        self._next = time.monotonic() + max(EVERY_S, (time.process_time() - begun) * _SPACING)
         return limit
 
 
