@@ -280,6 +280,15 @@ def test_a_byte_order_mark_before_the_response_is_none_of_it(text: str) -> None:
 ROWS = st.lists(st.tuples(st.sampled_from(" -+"), st.sampled_from(["x", "```", "```py", "~~~", "Index: x", "|", ""])))
 
 
+def test_a_row_like_a_fence_behind_a_hunk_that_seems_to_end_too_early_is_not_taken_for_prose() -> None:
+    hunk = "@@ -1,4 +1,4 @@\n x\n x\n```\n ```\n"  # the third row has lost its blank
+    parsed = UNIFIED_DIFF.parse(f"```diff\n{HEAD}{hunk}```\n")
+    assert parsed.problem is not None
+    assert "less lines than its header declares" in parsed.problem.message
+    counted_badly = f"```diff\n{HEAD}@@ -1,9 +1,9 @@\n x\n-y\n+z\n```\n\nAnd then:\n\n```sh\npytest\n```\n"
+    assert edits(counted_badly) == [change("x|y", "x|z")]
+
+
 @settings(max_examples=300, deadline=None, database=None)
 @given(
     ROWS.filter(lambda rows: any(body for _, body in rows)),

@@ -189,7 +189,7 @@ class Recount:
             behind.closed = behind.closed or used
             behind.shut = behind.shut or used
             behind.near = behind.near and not used
-        elif inner and inner.strict:
+        elif (inner and inner.strict) or (behind.short and behind.shut and line[0] == " "):  # or a row of that hunk
             return False
         else:
             language = fence.info.partition(" ")[0].lower()
