@@ -15,8 +15,11 @@ settings.load_profile("regreen")
 _HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="regreen-hypothesis-")
 configuration.set_hypothesis_home_dir(_HYPOTHESIS_HOME.name)
 
-if hasattr(signal, "SIGHUP"):  # under nohup it is ignored, and would be by every process that a test starts
+# Under nohup, or in the background of a script, these are ignored, and would be by every process that a test starts.
+if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
