@@ -38,8 +38,9 @@ with_pip() {
 }
 
 "$folder/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || rm -rf "$folder"
+made=
 if command -v uv >/dev/null 2>&1; then
-    with_uv && exit 0
-    echo "uv could not make $folder; trying venv and pip" >&2
+    with_uv && made=yes || echo "uv could not make $folder; trying venv and pip" >&2
 fi
-with_pip
+[ -n "$made" ] || with_pip
+"$folder/bin/python" scripts/hide_plugins.py

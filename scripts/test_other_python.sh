@@ -1,7 +1,7 @@
 #!/bin/sh
 # The engine's tests on the newest other Python of this machine, in an environment of its own inside the main one.
-# Quick: whole fix runs, those of other languages' runners, of faults of the system, and the corpora run on the main
-# Python only.
+# Quick: whole fix runs, those of other languages' runners, of faults and limits of the system, and the corpora run on
+# the main Python only.
 set -eu
 venv=$1
 jobs=$2
@@ -25,4 +25,6 @@ exec "$other/bin/python" -m pytest -q -n "$jobs" --dist worksteal tests/coding $
     test_fix_flaky.py test_fix_git_shapes.py test_fix_honesty.py test_fix_merging.py test_fix_run.py test_fix_scoping.py \
     test_fix_users_edits.py test_fix_worktrees.py test_gates.py 'test_jobs_*' test_journal_crash.py test_locking.py \
     test_fix_steps.py test_recording.py test_replay_copies.py test_snapshots_known.py test_session.py \
-    test_testing_corpus.py) -k "not known_bug"
+    test_testing_corpus.py test_fix_second_run.py test_fix_borrowing.py test_search_reliance.py test_tamper_corpus.py \
+    test_extract_hostile.py test_sandbox_levels.py test_testing_cpu.py test_testing_interpreter.py \
+    test_testing_monorepo.py) -k "not known_bug"
