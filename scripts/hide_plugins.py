@@ -1,8 +1,8 @@
-"""Hides all pytest plugins of the environment that runs this from pytest's own search for plugins.
+"""Hides pytest plugins of the environment that runs this from pytest's own search for plugins.
 
 Projects in our tests have no environment of their own, so regreen runs their tests in this one. Each of those many
-runs would load the plugins that our dependencies and our tests bring, which takes longer than all the rest of its
-start. Our own test run names those that it needs (`addopts` in pyproject.toml). Safe to run again.
+runs would load the plugins that come with our dependencies, which takes longer than all the rest of its start. Those
+that our tests need are kept. Safe to run again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 GROUP = "pytest11"
+KEPT = frozenset({"pytest-timeout", "pytest-xdist"})  # what our tests need, and cheap to load
 
 
 def hide(distribution: Distribution) -> None:
@@ -30,4 +31,5 @@ def hide(distribution: Distribution) -> None:
 
 if __name__ == "__main__":
     for installed in distributions():
-        hide(installed)
+        if installed.name not in KEPT:
+            hide(installed)

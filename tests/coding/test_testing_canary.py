@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.suites import XDIST, project, run_tests
+from support.suites import project, run_tests
 
 from regreen.model import SuiteStatus
 
@@ -100,8 +100,7 @@ def test_the_proof_is_seen_by_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("-n", "2"), ("-k", "total")])
 def test_honest_runs_stay_green_however_they_are_started(tmp_path: Path, words: tuple[str, ...]) -> None:
-    files = {"calc.py": "def total(prices):\n    return sum(prices)\n", "test_calc.py": TESTS}
-    root = project(tmp_path, files | XDIST if "-n" in words else files)
+    root = project(tmp_path, {"calc.py": "def total(prices):\n    return sum(prices)\n", "test_calc.py": TESTS})
     environment = {} if "-n" in words else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     report = run_tests(root, argv=("python", "-m", "pytest", *words), environment=environment)
     assert report.status is SuiteStatus.PASSED, report.message

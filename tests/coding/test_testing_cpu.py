@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from support.suites import XDIST, project, run_tests, settings_with
+from support.suites import project, run_tests, settings_with
 from support.warming import warm
 
 from regreen.model import SuiteReport, SuiteStatus
@@ -39,8 +38,8 @@ def test_child():
 """
 
 
-def cost(base: Path, tests: str, files: Mapping[str, str] | None = None, **options: object) -> SuiteReport:
-    return run_tests(project(base, {"burning.py": BURN, "test_it.py": tests, **(files or {})}), **options)
+def cost(base: Path, tests: str, **options: object) -> SuiteReport:
+    return run_tests(project(base, {"burning.py": BURN, "test_it.py": tests}), **options)
 
 
 def test_what_tests_burn_is_counted(tmp_path: Path) -> None:
@@ -95,7 +94,7 @@ def test_a_warm_run_counts_its_own(tmp_path: Path) -> None:
 def test_workers_of_xdist_count(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     burning = "from burning import burn\n\n\ndef test_a():\n    burn()\n\n\ndef test_b():\n    burn()\n"
-    report = cost(tmp_path, burning, XDIST, argv=("pytest", "-n", "2"), environment={})
+    report = cost(tmp_path, burning, argv=("pytest", "-n", "2"), environment={})
     assert report.status is SuiteStatus.PASSED, report.message
     assert report.cpu_s >= 2 * BURNT_S
 

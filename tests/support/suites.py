@@ -15,8 +15,6 @@ from regreen.settings import Settings, load_settings
 from regreen.testing import run_suite
 from regreen.workspace import Workspace
 
-XDIST = {"pytest.ini": "[pytest]\naddopts = -p xdist.plugin\n"}
-"""The file that a project needs to use xdist here, where plugins are hidden (`scripts/hide_plugins.py`)."""
 CORPUS = Path(__file__).parents[1] / "corpora" / "bugs"
 
 
