@@ -19,7 +19,8 @@ from regreen.wire import Json, to_json
 EventKind: TypeAlias = Literal[
     "run_started", "snapshot_taken", "baseline_taken", "attempt_started", "edit_applied", "tests_started",
     "tests_progress", "tests_finished", "gate_finished", "verification_failed", "attempt_finished", "restored",
-    "budget", "search_progress", "recovered", "error", "run_finished",
+    "budget", "search_progress", "recovered", "error", "run_finished", "turn_started", "model_request",
+    "model_response", "model_retry", "text_delta", "tool_call", "tool_result", "permission", "stuck", "step",
 ]  # fmt: skip
 
 
@@ -38,7 +39,7 @@ class Event:
 Subscriber: TypeAlias = Callable[[Event], None]
 
 _log = logging.getLogger(__name__)
-_NOT_LOGGED: frozenset[str] = frozenset({"tests_progress", "search_progress"})
+_NOT_LOGGED: frozenset[str] = frozenset({"tests_progress", "search_progress", "text_delta"})
 
 
 class EventLog:

@@ -13,7 +13,7 @@ from regreen.wire import internal
 
 
 class StopReason(StrEnum):
-    """Why a fix run ended."""
+    """Why a fix run or a coding task ended; those below `completed` are of coding tasks only."""
 
     FIXED = "fixed"
     ALREADY_GREEN = "already_green"
@@ -30,6 +30,13 @@ class StopReason(StrEnum):
     PROPOSER_FAILED = "proposer_failed"
     CANCELLED = "cancelled"
     REFUSED = "refused"
+    COMPLETED = "completed"  # the agent says it is done, and there are no tests to prove it
+    MAX_TURNS = "max_turns"
+    CONTEXT_OVERFLOW = "context_overflow"
+    HOOK_STOPPED = "hook_stopped"
+    NEEDS_USER = "needs_user"
+    STUCK = "stuck"
+    MODEL_ERROR = "model_error"
 
 
 class AttemptState(StrEnum):

@@ -1,7 +1,4 @@
-"""One frozen `Settings`, built at the entry point and passed down; no other module reads the environment.
-
-Sources, weakest first: the user's `config.toml`, environment variables, flags. A repository can set nothing.
-"""
+"""Reading the settings: the user's `config.toml`, environment variables, flags, weakest first."""
 
 from __future__ import annotations
 
@@ -9,87 +6,24 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, cast
 
 from regreen.errors import ConfigError
+from regreen.settings.values import (
+    CONTAINER_ENGINES,
+    MODES,
+    SANDBOX_LEVELS,
+    SANDBOX_WISHES,
+    CustomTests,
+    Gate,
+    Limits,
+    Mode,
+    SandboxWish,
+    Settings,
+)
 
-Mode: TypeAlias = Literal["plan", "ask", "accept-edits", "auto"]
-SandboxWish: TypeAlias = Literal["auto", "required", "off"]
-
-MODES: tuple[str, ...] = get_args(Mode)
-SANDBOX_WISHES: tuple[str, ...] = get_args(SandboxWish)
-SANDBOX_LEVELS = ("", "bwrap", "landlock", "seatbelt", "job", "container", "none")
-CONTAINER_ENGINES = ("", "docker", "podman")
 _MAX_NAME = 60  # characters of a gate's name
-EDIT_FORMATS = ("auto", "search_replace", "unified_diff", "apply_patch", "str_replace", "whole_file")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Sizes and times that bound every operation. Seconds, bytes, characters."""
-
-    max_file_bytes: int = 8 * 1024 * 1024
-    max_response_bytes: int = 4 * 1024 * 1024
-    max_response_lines: int = 250_000
-    max_edits: int = 2000
-    max_output_bytes: int = 64 * 1024 * 1024  # kept of a test run's output; the rest is counted and dropped
-    test_timeout_s: float = 300.0
-    max_attempts: int = 6
-    budget_s: float = 300.0
-    silence_s: float = 1800.0  # a caller-driven run that hears nothing for this long ends `cancelled`
-    memory_mib: int = 4096  # address-space rise allowed to a test process tree's members (RLIMIT_DATA)
-
-
-@dataclass(frozen=True, slots=True)
-class CustomTests:
-    """A command that the user approved for the tests of one repository. `junit`: a glob of the reports that it writes,
-    relative to the repository; "" for none."""
-
-    argv: tuple[str, ...]
-    junit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A check besides the tests that the user wants a fix to pass: a linter, a type checker, a build. It has passed
-    with exit status 0. `timeout_s` 0 is the limit of a test run."""
-
-    name: str
-    argv: tuple[str, ...]
-    timeout_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Everything that an operator can choose. `roots` are the folders the operator named: they are trusted."""
-
-    state_dir: Path
-    cache_dir: Path
-    environ: Mapping[str, str]
-    roots: tuple[Path, ...] = ()
-    mode: Mode = "accept-edits"
-    sandbox: SandboxWish = "auto"
-    sandbox_level: str = ""  # use exactly this level of isolation; empty = the best there is
-    network: bool = False  # whether tests may reach the network
-    test_environ: Mapping[str, str] = field(default_factory=dict[str, str])  # what the user gives to tests besides
-    writable: tuple[Path, ...] = ()  # folders outside of the project that tests may write
-    container_engine: str = ""  # docker or podman, for the level `container`
-    container_image: str = ""
-    python: str = ""  # interpreter for the project's tests; empty = find one
-    strict_edits: bool = False  # edits must match exactly, to the last blank
-    watch: bool = False  # an open server keeps the index fresh between calls, too
-    custom_tests: Mapping[str, CustomTests] = field(default_factory=dict[str, CustomTests])  # by the repository's path
-    gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict[str, tuple[Gate, ...]])  # by that path too
-    limits: Limits = field(default_factory=Limits)
-
-    @property
-    def may_be_told(self) -> Mapping[str, str]:
-        """All variables whose values could turn up in what tests print: what is secret in them must be masked."""
-        return {**self.environ, **self.test_environ}
-
-
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
     "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,), "gates": (dict,),
