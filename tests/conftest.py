@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -28,10 +29,14 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """No test, nor any process that it starts, sees or changes the real user's state."""
+    """No test, nor any process that it starts, sees or changes the real user's state, keys or models."""
     state = tmp_path_factory.mktemp("state")
     for name in ("REGREEN_STATE_DIR", "REGREEN_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(state / name.lower()))
     for name in ("REGREEN_MODE", "REGREEN_SANDBOX", "REGREEN_PYTHON", "CLAUDE_PROJECT_DIR", "VIRTUAL_ENV"):
         monkeypatch.delenv(name, raising=False)
+    of_models = ("ANTHROPIC_", "OPENAI_", "REGREEN_PROVIDER", "REGREEN_MODEL", "REGREEN_FALLBACK_MODEL")
+    for name in [name for name in os.environ if name.startswith(of_models)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     yield state

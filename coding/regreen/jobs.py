@@ -26,7 +26,7 @@ from regreen.store import Store
 from regreen.wire import Json, to_object
 
 JobState: TypeAlias = Literal["running", "waiting_for_edits", "done"]
-JobKind: TypeAlias = Literal["fix", "test"]
+JobKind: TypeAlias = Literal["fix", "test", "task"]
 View: TypeAlias = Callable[[], dict[str, Json]]
 
 _log = logging.getLogger(__name__)

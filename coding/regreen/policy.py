@@ -15,12 +15,14 @@ Action: TypeAlias = Literal["read", "edit", "run", "restore"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An effect that somebody wants. `tainted` are command-bearing files that regreen itself changed, unapproved."""
+    """An effect that somebody wants. `tainted` are command-bearing files that regreen itself changed, unapproved;
+    `about` says what it is in full, for the person who is asked."""
 
     action: Action
     folder: str
     trusted: bool
     tainted: tuple[str, ...] = ()
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,12 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
+    """`about` is what a person must see to decide, such as a diff."""
+
     kind: str
     reason: str
     hint: str
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +80,6 @@ def decide(request: Request, mode: Mode) -> Decision:
             "needs_approval",
             f"ask mode: wants to {request.action} in {request.folder}",
             "approve it, or start regreen with `--mode accept-edits`",
+            request.about,
         )
     return Allow()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from regreen.errors import Refused, RegreenError
 
 if TYPE_CHECKING:
+    from regreen.providers.sampling import SamplingAsk
     from regreen.sandbox import Cancel
     from regreen.wire import Json
 
@@ -74,6 +75,7 @@ class ToolEngine(Protocol):
         *,
         on_progress: Callable[[str], None] | None = None,
         cancel: Cancel | None = None,
+        sampling: SamplingAsk | None = None,
     ) -> Answer: ...
 
     def recover(self) -> object: ...
@@ -137,15 +139,17 @@ class Caller:
         self._slot = slot
         self._turn = asyncio.Semaphore(MAX_CALLS)
 
-    async def call(self, tool: str, arguments: Mapping[str, object], report: Report) -> Answer:
-        """The result of one call. Cancelling this coroutine cancels the call."""
+    async def call(
+        self, tool: str, arguments: Mapping[str, object], report: Report, *, sampling: SamplingAsk | None = None
+    ) -> Answer:
+        """The result of one call. Cancelling this coroutine cancels the call. `sampling` asks the client's model."""
         from regreen.sandbox import Cancel
 
         self._slot.start()
         cancel = Cancel()
         said = _Said()
         async with self._turn:
-            done = _in_thread(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel))
+            done = _in_thread(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel, sampling))
             try:
                 await _accompany(done, said, report)
             except asyncio.CancelledError:  # never set it later: a job that the call began may go on
@@ -154,10 +158,16 @@ class Caller:
             return done.result()
 
     def _answer(
-        self, tool: str, arguments: Mapping[str, object], on_progress: Callable[[str], None], cancel: Cancel
+        self,
+        tool: str,
+        arguments: Mapping[str, object],
+        on_progress: Callable[[str], None],
+        cancel: Cancel,
+        sampling: SamplingAsk | None,
     ) -> Answer:
         try:
-            return self._slot.ready().call(tool, arguments, on_progress=on_progress, cancel=cancel)
+            engine = self._slot.ready()
+            return engine.call(tool, arguments, on_progress=on_progress, cancel=cancel, sampling=sampling)
         except RegreenError as e:
             return ErrorAnswer(e.kind, e.message, e.hint)
         except Exception:

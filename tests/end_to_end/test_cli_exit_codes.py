@@ -5,12 +5,16 @@ import pytest
 from regreen import errors
 from regreen.cli.exit_codes import of_error, of_result
 from regreen.model import StopReason, SuiteStatus
+from regreen.providers import errors as provider_errors
 
 REASONS = {
     "fixed": 0, "already_green": 0,
     "no_progress": 1, "repeated_fix": 1, "oscillation": 1, "regression": 1, "attempt_limit": 1, "flaky": 1,
     "needs_test_change": 1, "proposer_failed": 1,
     "environment": 3, "budget": 4, "refused": 5, "tampered": 5, "cancelled": 130,
+    # of coding tasks only
+    "completed": 0, "max_turns": 1, "stuck": 1, "needs_user": 1, "context_overflow": 1, "model_error": 3,
+    "hook_stopped": 5,
 }  # fmt: skip
 STATUSES = {"passed": 0, "failed": 1, "error": 1, "timeout": 1, "no_tests": 3, "crashed": 3, "environment": 3,
             "denied": 5, "cancelled": 130}  # fmt: skip
@@ -32,8 +36,9 @@ def test_tables_name_every_word_there_is():
 
 
 @pytest.mark.parametrize("reason, code", REASONS.items())
-def test_status_by_reason_of_a_fix(reason, code):
-    assert of_result("fix_tests", {"outcome": {"reason": reason}}) == code
+@pytest.mark.parametrize("tool", ["fix_tests", "coding_task"])
+def test_status_by_reason(reason, code, tool):
+    assert of_result(tool, {"outcome": {"reason": reason}}) == code
 
 
 @pytest.mark.parametrize("status, code", STATUSES.items())
@@ -44,7 +49,7 @@ def test_status_by_result_of_a_test_run(status, code):
 @pytest.mark.parametrize("kind, code", KINDS.items())
 def test_status_by_kind_of_error_whatever_the_command(kind, code):
     assert of_error(kind) == code
-    for tool in ("fix_tests", "run_tests", "restore", "read_file"):
+    for tool in ("fix_tests", "coding_task", "run_tests", "restore", "read_file"):
         assert of_result(tool, {"job_id": "job-1", "error": {"kind": kind, "message": "", "hint": ""}}) == code
 
 
@@ -57,6 +62,7 @@ def test_status_by_kind_of_error_whatever_the_command(kind, code):
         ("restore", {"conflicts": [{"path": "a", "reason": "changed"}]}, 1),
         ("read_file", {"text": ""}, 0),
         ("fix_tests", {}, 3),
+        ("coding_task", {}, 3),
         ("run_tests", {"status": "unheard of"}, 3),
     ],
 )
@@ -67,3 +73,10 @@ def test_status_of_other_results(tool, data, code):
 def test_errors_raised_by_the_engine_have_the_status_of_their_class():
     for error in (errors.EnvironmentFault("environment", ""), errors.Refused("path_protected", ""), errors.Busy("")):
         assert of_error(error.kind) == error.exit_code
+
+
+def test_errors_of_models_have_the_status_of_their_class():
+    kinds = [provider_errors.ProviderError, *provider_errors.ProviderError.__subclasses__()]
+    assert len(kinds) > 10
+    for error in [kind("") for kind in kinds] + [provider_errors.BudgetSpent(("budget_usd",), "")]:
+        assert of_error(error.kind) == error.exit_code, error.kind

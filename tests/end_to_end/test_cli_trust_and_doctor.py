@@ -38,7 +38,7 @@ def test_doctor_finds_everything_in_a_good_repository(shell):
     done = shell.run("doctor", "--json")
     checks = {c["name"]: c["level"] for c in done.document["checks"]}
     assert done.code == 0 and done.document["ok"]
-    assert {"settings", "state", "git", "tests", "python", "sandbox", "syntax", "runs"} == set(checks)
+    assert {"settings", "state", "git", "tests", "python", "sandbox", "syntax", "model", "runs"} == set(checks)
     assert checks["tests"] == checks["git"] == checks["state"] == "ok"
 
 

@@ -57,9 +57,10 @@ class Shell:
         return Done(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
-    def started(self, *args: str) -> Generator[subprocess.Popen[str]]:
+    def started(self, *args: str, extra: Mapping[str, str] | None = None) -> Generator[subprocess.Popen[str]]:
         """Type `regreen ARGS` and let it run; what is left of it at the end of the block is killed."""
-        process = subprocess.Popen((*REGREEN, *args), cwd=self.cwd, env=self.environ, stdin=subprocess.DEVNULL,
+        environ = {**self.environ, **(extra or {})}
+        process = subprocess.Popen((*REGREEN, *args), cwd=self.cwd, env=environ, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
         with process:
             try:

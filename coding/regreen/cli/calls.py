@@ -78,14 +78,22 @@ def call(engine: Engine, screen: Screen, tool: str, arguments: Mapping[str, obje
     )
 
 
-def complete(engine: Engine, screen: Screen, start: Callable[[], Result],
-             on_news: Callable[[Mapping[str, Json]], float] = lambda _: _POLL_S) -> dict[str, Json]:  # fmt: skip
+def complete(
+    engine: Engine,
+    screen: Screen,
+    start: Callable[[], Result],
+    on_news: Callable[[Mapping[str, Json]], float] = lambda _: _POLL_S,
+    *,
+    say: Callable[[Progress], Callable[[str], None]] = lambda progress: progress.update,
+) -> dict[str, Json]:
     """Start a job and poll it to its end. An interrupt cancels it; the result then says what was put back.
 
-    `on_news` hears each answer, and says in how many seconds it wants the next one.
+    `on_news` hears each answer, and says in how many seconds it wants the next one. `say` gives what the job's own
+    word for its progress is handed to.
     """
 
     def follow(progress: Progress) -> dict[str, Json]:
+        on_progress = say(progress)
         data = start().data
         cancelled = False
         while (job_id := _unfinished(data)) is not None:
@@ -93,7 +101,7 @@ def complete(engine: Engine, screen: Screen, start: Callable[[], Result],
             if not cancelled and (screen.interrupted.is_set() or data.get("state") == "waiting_for_edits"):
                 engine.call("job_cancel", {"job_id": job_id})
                 cancelled = True
-            data = engine.call("job_status", {"job_id": job_id, "wait_s": wait_s}, on_progress=progress.update).data
+            data = engine.call("job_status", {"job_id": job_id, "wait_s": wait_s}, on_progress=on_progress).data
         on_news(data)
         return data
 

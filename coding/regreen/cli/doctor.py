@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from regreen.cli.exit_codes import ENVIRONMENT, OK
 from regreen.cli.invocation import Answer, Invocation
 from regreen.cli.lines import Line, Style
 from regreen.errors import RegreenError, UsageError
 from regreen.settings import Settings
-from regreen.wire import to_object
+from regreen.wire import Json, to_object
 
 if TYPE_CHECKING:
     from regreen.testing import Project, Row
@@ -51,12 +52,20 @@ def config(invocation: Invocation) -> Answer:
         "writable": s.writable, "env": sorted(s.test_environ),
         "container_engine": s.container_engine, "container_image": s.container_image,
         "python": s.python, "strict_edits": s.strict_edits, "watch": s.watch, "tests": s.custom_tests, "gates": s.gates,
+        "provider": s.models, "agent": s.agent,
         "limits": s.limits,
         "state_dir": s.state_dir, "cache_dir": s.cache_dir, "config_file": _config_file(),
     })  # fmt: skip
-    limits = to_object(s.limits)
-    flat = {**{k: v for k, v in data.items() if k != "limits"}, **{f"limits.{k}": v for k, v in limits.items()}}
-    return Answer(data, tuple(Line(f"{k} = {v}") for k, v in flat.items()), OK)
+    return Answer(data, tuple(Line(f"{k} = {v}") for k, v in _flat(data)), OK)
+
+
+def _flat(data: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Settings by name; those of one subject as `subject.name`."""
+    for key, value in data.items():
+        if key in ("provider", "agent", "limits"):
+            yield from ((f"{key}.{name}", inner) for name, inner in cast("dict[str, Json]", value).items())
+        else:
+            yield key, value
 
 
 def _config_file() -> Path:
@@ -213,7 +222,31 @@ def _watch(settings: Settings, _repo: Path | None) -> Iterator[Check]:
         yield Check("watch", "warn", MISSING, HINT)
 
 
-_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _watch, _runs)
+def _model(settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    """Which model proposes fixes, and where its key is; never the key."""
+    from regreen.providers import configured, keys
+
+    try:
+        if not configured.provider_name(settings):
+            trouble = keys.in_keyring(keys.PROVIDERS[0]).trouble
+            yield Check("model", "ok", f"none is configured, and {trouble or 'the keyring has no key'}; with a key, "
+                        "such as ANTHROPIC_API_KEY, a model is asked where the search finds nothing")  # fmt: skip
+            return
+        chosen = configured.choose(settings)
+    except RegreenError as e:
+        yield Check("model", "fail" if settings.models.provider else "warn", e.message, e.hint)
+        return
+    at, names = chosen.endpoint, ", then ".join(chosen.models)
+    found = f"{chosen.provider}{f' at {at.base_url}' if at.base_url else ''}, {names}; key: {at.source}"
+    if at.api_key and at.base_url.startswith("http://") and not keys.is_local(at.base_url):
+        yield Check("model", "warn", f"{found}, sent without encryption", "use an https address")
+    elif chosen.provider == "openai" and find_spec("openai") is None:
+        yield Check("model", "warn", f"{found}; its package is missing", "pip install 'regreen[openai]'")
+    else:
+        yield Check("model", "ok", found)
+
+
+_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _watch, _model, _runs)
 
 
 def _lines(checks: tuple[Check, ...]) -> Iterator[Line]:

@@ -111,6 +111,7 @@ def _options(invocation: Invocation, repo: Path) -> FixOptions:
         budget_usd=args.budget_usd or 0.0,
         keep_partial=args.keep_partial,
         script=script,
+        model=model_of(invocation),
     )
 
 
@@ -119,9 +120,18 @@ def script_of(invocation: Invocation) -> Path | None:
     proposer, script = invocation.args.proposer, invocation.args.script
     if proposer == "scripted" and not script:
         raise UsageError("invalid_arguments", "the scripted proposer needs its proposals", "add --script FILE.jsonl")
-    if proposer == "search" and script:
+    if script and proposer not in (None, "auto", "scripted"):
         raise UsageError("invalid_arguments", "--script is for the scripted proposer", "leave one of them out")
     return (invocation.cwd / cast("str", script)).resolve() if script else None
+
+
+def model_of(invocation: Invocation) -> str:
+    """The model that was named, for a proposer that asks one. Raises UsageError."""
+    args = invocation.args
+    if args.model and (args.script or args.proposer in ("search", "scripted")):
+        raise UsageError("invalid_arguments", "--model is for a proposer that asks a model",
+                         "leave it out, or choose --proposer anthropic or openai")  # fmt: skip
+    return cast("str", args.model)
 
 
 def _with_brief(engine: Engine, redact: Redactor, data: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -90,7 +90,7 @@ _ENDS = {
     "oscillation": "not fixed: the attempts went back and forth",
     "regression": "not fixed: what repaired one test broke others",
     "attempt_limit": "not fixed: all attempts are used up",
-    "budget": "not fixed: the time budget is spent",
+    "budget": "not fixed: the budget is spent",
     "flaky": "not fixed: a test fails only sometimes",
     "environment": "the tests cannot be run here",
     "tampered": "refused: a proposal changed what the tests rest on",
@@ -115,7 +115,7 @@ def ended(data: Data) -> Iterator[Line]:
         yield Line(_ENDS.get(reason, f"not fixed: {reason}"), "good" if reason == "already_green" else "bad")
         yield from _tried(attempts, told=data.get("told", False))
         yield from _left(outcome, data)
-    yield from _remarks(outcome)
+    yield from remarks(outcome)
     yield from _next(outcome, attempts, data.get("job_id", ""))
     if data.get("job_id"):
         yield Line(f"run {data['job_id']}", "dim")
@@ -157,7 +157,7 @@ def _left(outcome: Data, data: Data) -> Iterator[Line]:
         yield Line("everything is as it was before")
 
 
-def _remarks(outcome: Data) -> Iterator[Line]:
+def remarks(outcome: Data) -> Iterator[Line]:
     """What else there is to say of an end, good or bad."""
     evidence, conflicts = outcome.get("evidence", {}), outcome.get("conflicts", [])
     for conflict in conflicts[:_SHOWN_CONFLICTS]:

@@ -54,6 +54,14 @@ class Invocation:
             raise UsageError("not_found", f"{text}: {found}", "name an existing folder")
         return path
 
+    def file(self, text: str) -> Path:
+        """A file that was typed. Raises UsageError."""
+        path = (self.cwd / Path(text).expanduser()).resolve()
+        if not path.is_file():
+            found = "a folder, not a file" if path.is_dir() else "not found"
+            raise UsageError("not_found", f"{text}: {found}", "name an existing file")
+        return path
+
     def inside(self, repo: Path, typed: Sequence[str]) -> list[str]:
         """Paths, globs and test ids as typed in the working folder, made relative to the repository's root."""
         from regreen.cli.typed import from_root
@@ -77,12 +85,17 @@ class Invocation:
     def settings(self, *roots: Path) -> Settings:
         """The settings in force, with `roots` trusted. Raises ConfigError."""
         settings = load_settings(self.environ, roots=roots, mode=self.args.mode, sandbox=self.args.sandbox,
-                                 python=getattr(self.args, "python", ""))  # fmt: skip
+                                 python=getattr(self.args, "python", ""), config_file=self._config_file(),
+                                 default_mode=getattr(self.args, "default_mode", "accept-edits"))  # fmt: skip
         return replace(settings, strict_edits=settings.strict_edits or getattr(self.args, "strict", False))
 
     def given(self, *names: str) -> dict[str, object]:
         """Those of the named arguments that were given a value, for handing on to a tool."""
         return {n: v for n in names if (v := getattr(self.args, n)) not in (None, "", [], (), False)}
+
+    def _config_file(self) -> Path | None:
+        typed = getattr(self.args, "config", None)
+        return self.file(typed) if typed else None
 
     def _home(self) -> Path | None:
         home = self.environ.get("HOME", "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from regreen.errors import UsageError
-from regreen.settings import EDIT_FORMATS, MODES, SANDBOX_WISHES
+from regreen.settings import EDIT_FORMATS, MODES, SANDBOX_WISHES, Mode
 from regreen.wire import shortened
 
 _MOST = 1_000_000_000
@@ -41,6 +41,7 @@ class Command:
     handler: str
     options: tuple[Option, ...] = ()
     actions: tuple[Command, ...] = ()
+    default_mode: Mode = "accept-edits"
 
 
 def _option(*names: str, **settings: Any) -> Option:
@@ -88,6 +89,8 @@ _CURSOR = _option("--cursor", default="", help="go on where a truncated answer e
 _MAX_ATTEMPTS = _option("--max-attempts", type=_positive(int), metavar="N", help="end after N test runs (default: 6)")
 _BUDGET_S = _option("--budget-s", type=_positive(float, _MOST_S), metavar="S", help="seconds of work (default: 300)")
 _SCRIPT = _option("--script", metavar="FILE.jsonl", help="one proposal a line, for the scripted proposer")
+_MODEL = _option("--model", default="", metavar="M", help="which of the provider's models (default: the settings' one)")
+_PROPOSERS = ("auto", "search", "anthropic", "openai", "scripted")
 _RUN = _option("run", metavar="RUN", help="its id, or the beginning of it")
 
 _RUNS: tuple[Command, ...] = (
@@ -99,9 +102,8 @@ _RUNS: tuple[Command, ...] = (
     Command("resume", "go on from a run that ended without a fix",
             "regreen runs resume job-5f0c9a1e2b7d --budget-s 600", "runs:resume",
             (_RUN, _MAX_ATTEMPTS, _BUDGET_S,
-             _option("--proposer", choices=("auto", "search", "scripted"),
-                     help="where fixes come from (default: as it was)"),
-             _SCRIPT, _CI, _PYTHON)),
+             _option("--proposer", choices=_PROPOSERS, help="where fixes come from (default: as it was)"),
+             _MODEL, _SCRIPT, _CI, _PYTHON)),
     Command("replay", "a run's attempts again, in a scratch copy, compared with the record",
             "regreen runs replay job-5f0c9a1e2b7d", "runs:replay",
             (_RUN, _option("--keep", metavar="FOLDER", help="leave the copy in this new folder"), _CI)),
@@ -113,9 +115,10 @@ COMMANDS: tuple[Command, ...] = (
             (_option("path", nargs="?", metavar="PATH", help="the repository (default: the one around this folder)"),
              _option("--tests", **_MANY, metavar="SEL", help="file, folder or test id to turn green; may be repeated"),
              _option("--paths", **_MANY, metavar="GLOB", help="files that may be edited; may be repeated"),
-             _option("--proposer", choices=("auto", "search", "scripted"), default="auto",
-                     help="where fixes come from: the offline search, or the lines of --script"),
-             _SCRIPT,
+             _option("--proposer", choices=_PROPOSERS, default="auto",
+                     help="where fixes come from: the offline search, a model, the lines of --script (default: auto, "
+                          "the search, then a model if one is configured)"),
+             _MODEL, _SCRIPT,
              _option("--tests-policy", choices=("readonly", "additions_only", "editable"), default="readonly",
                      help="what may be done to test files (default: readonly)"),
              _MAX_ATTEMPTS, _BUDGET_S,
@@ -125,6 +128,25 @@ COMMANDS: tuple[Command, ...] = (
              _option("--budget-usd", type=_positive(float), metavar="X", help="dollars that proposals may cost"),
              _option("--keep-partial", action="store_true", help="keep the best attempt although it is not green"),
              _CI, _PYTHON)),
+    Command("do", "let a model do a coding task here, step by step",
+            "regreen do 'count the lines of README.md and write summary.txt'", "do:do",
+            (_option("task", metavar="TASK", help="what to do, in words"),
+             _option("--tests", **_MANY, metavar="SEL", help="tests that must pass at the end; may be repeated"),
+             _option("--provider", choices=("anthropic", "openai", "scripted"),
+                     help="who is asked (default: the one that is configured)"),
+             _option("--model", metavar="M", help="which of its models"),
+             _option("--script", metavar="FILE.jsonl", help="one reply of the model a line, for the scripted provider"),
+             _option("--max-turns", type=_positive(int), metavar="N", help="end after N turns (default: 30)"),
+             _option("--budget-s", type=_positive(float, _MOST_S), metavar="S", help="seconds (default: 1800)"),
+             _option("--budget-tokens", type=_positive(int), metavar="N", help="tokens, of questions and answers"),
+             _option("--budget-usd", type=_positive(float), metavar="X", help="dollars"),
+             _option("--keep-partial", action="store_true", help="keep what was done although it did not end well"),
+             _option("--system-prompt-file", metavar="FILE", help="its text instead of the built-in instructions"),
+             _option("--events", metavar="FILE|-", help="append every event as a JSON line; - is standard output"),
+             _option("-v", "--verbose", action="store_true", help="one line a turn on stderr"),
+             _option("--config", metavar="FILE", help="this config.toml instead of your own"),
+             _CI, _PYTHON),
+            default_mode="ask"),
     Command("test", "run the tests and condense what failed", "regreen test tests/test_cart.py", "testing:test",
             (_option("selection", nargs="*", metavar="SEL", help="files, folders or test ids (default: all)"),
              _option("--last-failed", action="store_true", help="only what failed when it was last run"),
@@ -211,7 +233,6 @@ COMMANDS: tuple[Command, ...] = (
 
 _COMMON: tuple[Option, ...] = (
     _option("--repo", metavar="DIR", help="the repository (default: the one around the working directory)"),
-    _option("--mode", choices=MODES, default="", help="what may be done without asking (default: accept-edits)"),
     _option("--sandbox", choices=SANDBOX_WISHES, default="", help="isolation of test runs (default: auto)"),
     _option("--json", action="store_true", help="one JSON document on stdout, on failure too"),
 )
@@ -263,9 +284,11 @@ def _add(commands: Any, command: Command) -> None:
         for action in command.actions:
             _add(actions, action)
         return
-    for option in (*command.options, *_COMMON):
+    mode = _option("--mode", choices=MODES, default="",
+                   help=f"what may be done without asking (default: {command.default_mode})")  # fmt: skip
+    for option in (*command.options, mode, *_COMMON):
         sub.add_argument(*option.names, **option.settings)
-    sub.set_defaults(handler=command.handler)
+    sub.set_defaults(handler=command.handler, default_mode=command.default_mode)
 
 
 def parse(typed: Sequence[str]) -> argparse.Namespace:

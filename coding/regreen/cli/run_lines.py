@@ -6,20 +6,22 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from regreen.cli import do_lines
 from regreen.cli.fix_lines import attempt_lines, attempt_verdict, ended
 from regreen.cli.lines import Line, Style, diff, split
 from regreen.cli.wording import worded
-from regreen.wire import Json
+from regreen.wire import Json, shortened
 
 _SHOWN_SELECTION = 3
 _SHOWN_IDS = 10
+_SHOWN_TASK = 80
 _SHOWN_DIFF_LINES = 60
 _LIMITS = {
     "max_attempts": "attempts", "budget_s": "s", "budget_cpu_s": "s of processor time", "budget_tokens": "tokens",
-    "budget_usd": "USD",
+    "budget_usd": "USD", "max_turns": "turns",
 }  # fmt: skip
 _STATES = {"waiting_for_edits": "waits for edits", "running": "running", "interrupted": "interrupted"}
-_GOOD = ("fixed", "already_green")
+_GOOD = ("fixed", "already_green", "completed")
 
 Data = Mapping[str, Any]
 
@@ -44,7 +46,9 @@ def shown(data: Mapping[str, Json]) -> Iterator[Line]:
     for attempt in run["attempts"]:
         yield from _attempt(attempt)
     yield Line("")
-    if run.get("outcome"):
+    if run.get("outcome") and run.get("kind") == "task":
+        yield from do_lines.ended({**run, "job_id": run["id"]})
+    elif run.get("outcome"):
         yield from ended(_end_of(run))
     elif run["state"] == "interrupted":
         yield Line(
@@ -107,16 +111,22 @@ def _attempt(attempt: Data) -> Iterator[Line]:
 
 
 def _asked(request: Data) -> Iterator[str]:
+    if task := request.get("task"):
+        yield f"`{shortened(task, _SHOWN_TASK)}`"
+        yield from (str(v) for v in (request.get("provider"), request.get("model")) if v)
+    if not task or request.get("selection"):
+        yield from _asked_tests(request)
+    yield from (f"at most {value:g} {said}" for name, said in _LIMITS.items() if (value := request.get(name)))
+    if resumes := request.get("resumes"):
+        yield f"going on from {resumes}"
+
+
+def _asked_tests(request: Data) -> Iterator[str]:
     yield f"tests {_selection(selection)}" if (selection := request.get("selection", [])) else "all tests"
     if proposer := request.get("proposer"):
         yield f"proposer {proposer}"
     if paths := request.get("paths"):
         yield f"paths {_selection(paths)}"
-    for name, said in _LIMITS.items():
-        if value := request.get(name):
-            yield f"at most {value:g} {said}"
-    if resumes := request.get("resumes"):
-        yield f"going on from {resumes}"
 
 
 def _selection(names: list[str]) -> str:
@@ -125,9 +135,12 @@ def _selection(names: list[str]) -> str:
 
 
 def _end(run: Data) -> str:
-    tried = f"{run['tried']} attempt{'' if run['tried'] == 1 else 's'}"
+    if run.get("task"):
+        tried = f"task `{shortened(run['task'].partition(chr(10))[0], _SHOWN_TASK)}`"
+    else:
+        tried = f"{run['tried']} attempt{'' if run['tried'] == 1 else 's'}, {_selection(run['selection'])}"
     state = run["reason"] if run["state"] == "done" else _STATES.get(run["state"], run["state"])
-    return f"{state}, {tried}, {_selection(run['selection'])}"
+    return f"{state}, {tried}"
 
 
 def _style(run: Data) -> Style:

@@ -1,4 +1,5 @@
-"""`regreen runs`: what fix runs did (`list`, `show`), going on from one (`resume`), one once more (`replay`).
+"""`regreen runs`: what fix runs and coding tasks did (`list`, `show`), going on from a fix run (`resume`), one once
+more (`replay`).
 
 `list` and `show` only read the records; no repository is opened.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from regreen.cli.calls import guarded
 from regreen.cli.engine import opened
 from regreen.cli.exit_codes import INTERRUPTED, OK, RED, of_error
-from regreen.cli.fix import followed, script_of
+from regreen.cli.fix import followed, model_of, script_of
 from regreen.cli.holders import waits_for_edits
 from regreen.cli.invocation import Answer, Invocation
 from regreen.cli.run_lines import listing, replayed, shown
@@ -29,17 +30,18 @@ if TYPE_CHECKING:
     from regreen.store import Store
 
 _MAX_DIFF_CHARS = 20_000
+_ENDS = ("outcome", "error", "diff", "usage")  # what a result may hold
 
 
 def list_runs(invocation: Invocation) -> Answer:
-    """The newest fix runs of the repository, or of all."""
+    """The newest fix runs and coding tasks of the repository, or of all."""
     from regreen.session.recording import recorded_runs
     from regreen.store import repo_key
 
     everywhere = invocation.args.all
     repo = "" if everywhere else repo_key(invocation.repo())
     with _store(invocation) as store:
-        runs = recorded_runs(store, repo=repo, kind="fix", limit=invocation.args.limit)
+        runs = recorded_runs(store, repo=repo, limit=invocation.args.limit)
         data = to_object({"runs": [_row(store, run) for run in runs]})
     return Answer(data, tuple(listing(data, everywhere=everywhere)), OK)
 
@@ -56,7 +58,7 @@ def show(invocation: Invocation) -> Answer:
         folder = store.folder / "runs" / run.id
         data = to_object({
             **_row(store, run), "request": {k: v for k, v in run.request.items() if k != "base"},
-            "attempts": attempts, **{k: run.result[k] for k in ("outcome", "error") if k in run.result},
+            "attempts": attempts, **{k: run.result[k] for k in _ENDS if k in run.result},
             "standing": run.id in {r.id for r in restorable(store, run.repo)},
             "resumed_by": [r["id"] for r in store.rows(_RESUMED_BY, run.id)],
             "events": str(folder / "events.jsonl") if (folder / "events.jsonl").is_file() else "",
@@ -129,7 +131,7 @@ def _row(store: Store, run: RunRecord) -> dict[str, Any]:
         "id": run.id, "kind": run.kind, "repo": run.root, "created": run.created, "finished": run.finished,
         "state": _state(store, run), "reason": run.reason, "tried": count,
         "proposer": run.request.get("proposer", ""), "selection": run.request.get("selection", []),
-        "resumes": run.request.get("resumes", ""),
+        "resumes": run.request.get("resumes", ""), "task": run.request.get("task", ""),
     }  # fmt: skip
 
 
@@ -174,4 +176,4 @@ def _anew(invocation: Invocation) -> Anew:
 
     args = invocation.args
     script = script_of(invocation)
-    return Anew(args.max_attempts or 0, args.budget_s or 0.0, args.proposer, script)
+    return Anew(args.max_attempts or 0, args.budget_s or 0.0, args.proposer, script, model_of(invocation))

@@ -45,6 +45,8 @@ class Screen:
         self.answers = not as_json and not ci and err.isatty()
         self.together = _same(out, err)
         self.interrupted = threading.Event()
+        self.live: Console | None = None
+        """Where a spinner turns at the moment: what is told then is written above it."""
         self.asks = threading.Event()
 
     def document(self, data: Mapping[str, Json]) -> None:
@@ -59,7 +61,7 @@ class Screen:
     def tell(self, lines: Iterable[Line]) -> None:
         """A message, on stderr. Where nobody can take it, the command goes on all the same."""
         try:
-            _write(self._err, lines, colour=self._colour_err)
+            _write(self._err, lines, colour=self._colour_err, live=self.live)
         except OSError:
             drop(self._err)
 
@@ -90,13 +92,13 @@ def drop(stream: TextIO) -> None:
         os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def _write(stream: TextIO, lines: Iterable[Line], *, colour: bool) -> None:
-    if not colour:
+def _write(stream: TextIO, lines: Iterable[Line], *, colour: bool, live: Console | None = None) -> None:
+    if not colour and live is None:
         stream.writelines(harmless(line.text) + "\n" for line in lines)
     else:
         from rich.text import Text
 
-        console = _console(stream)
+        console = live or _console(stream)
         for line in lines:
             console.print(Text(harmless(line.text), style=_COLOURS.get(line.style, "")), soft_wrap=True)
     stream.flush()
@@ -145,8 +147,10 @@ class Progress:
             return
         waited_s = time.monotonic() - self._started
         if self._status is None and waited_s >= _SPINNER_AFTER_S:
-            self._status = _console(self._err).status("")
+            console = _console(self._err)
+            self._status = console.status("")
             self._status.start()
+            self._screen.live = console
         if self._status is not None:
             from rich.text import Text
 
@@ -156,5 +160,6 @@ class Progress:
 
     def stop(self) -> None:
         if self._status is not None:
+            self._screen.live = None
             self._status.stop()
             self._status = None

@@ -9,7 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-_OPTIONS = ("max_attempts", "budget_s", "timeout_s", "dry_run", "keep_partial", "last_failed", "max_tokens")
+_OPTIONS = (
+    "max_attempts",
+    "max_turns",
+    "budget_tokens",
+    "budget_usd",
+    "budget_s",
+    "timeout_s",
+    "dry_run",
+    "keep_partial",
+    "last_failed",
+    "max_tokens",
+)
 _COMMANDS = {
     "fix_tests": "fix", "run_tests": "test", "apply_edits": "edit", "show_changes": "changes", "read_file": "read",
     "repo_skeleton": "skeleton", "extract_signatures": "signatures", "repo_map": "map", "find_symbol": "symbol",

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from regreen.fix.progress import Standing
-from regreen.model import Attempt, AttemptState, Brief, SuiteReport, SuspiciousLine, TamperPolicy, Tried
+from regreen.model import Attempt, AttemptState, Brief, EditResult, SuiteReport, SuspiciousLine, TamperPolicy, Tried
+from regreen.wire import shortened
 
 _MAX_IDS = 50
 _MAX_FAILURES = 8
@@ -14,6 +15,12 @@ _MAX_SUSPICIOUS = 12
 _MAX_SIGNATURES = 40
 _MAX_TRIED = 6
 _MAX_DIFF_CHARS = 2_000
+_MAX_EDITS_TOLD = 4
+_MAX_CLOSEST_CHARS = 1_500
+_MAX_RESULT_CHARS = 6_000
+
+EDIT_RULE = "Edits are SEARCH/REPLACE on whole lines; each SEARCH must occur once. "
+"""What the task says of the form of edits; a proposer that is told another form leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def _task(n: int, policy: TamperPolicy) -> str:
     tests = "1 failing test" if n == 1 else f"{n} failing tests"
     return (
         f"Make {tests} pass without breaking a test that passes. {_TEST_RULES[policy]}; "
-        "fix the cause and only the cause. Edits are SEARCH/REPLACE on whole lines; each SEARCH must occur once. "
+        f"fix the cause and only the cause. {EDIT_RULE}"
         "If no right code can pass these tests, say needs_test_change and why."
     )
 
@@ -80,7 +87,34 @@ def _tried(attempt: Attempt) -> Tried:
     diff = attempt.diff
     if len(diff) > _MAX_DIFF_CHARS:
         diff = diff[:_MAX_DIFF_CHARS] + f"\n... {len(diff) - _MAX_DIFF_CHARS} characters left out\n"
-    return Tried(attempt.number, attempt.state, attempt.note, diff, attempt.message)
+    told = _refused_edits(attempt.edits) if attempt.state is AttemptState.REFUSED else ""
+    return Tried(attempt.number, attempt.state, attempt.note, diff, told or attempt.message)
+
+
+def _refused_edits(edits: Sequence[EditResult]) -> str:
+    """Why edits could not be applied, with all that helps to write them right; "" where none was at fault."""
+    failed = [e for e in edits if e.error is not None]
+    told = [_refused_edit(e) for e in failed[:_MAX_EDITS_TOLD]]
+    if len(failed) > len(told):
+        told.append(f"... and {len(failed) - len(told)} more edits that cannot be applied")
+    return shortened("\n".join(told), _MAX_RESULT_CHARS)
+
+
+def _refused_edit(edit: EditResult) -> str:
+    assert edit.error is not None
+    error = edit.error
+    lines = [f"edit {edit.index + 1}: {error.kind}: {shortened(error.message)}"]
+    if error.candidates:
+        lines.append(f"  it stands at lines {', '.join(map(str, error.candidates))}")
+    if error.first_difference is not None:
+        there = error.first_difference
+        lines.append(f"  line {there.line}: sent {there.expected}, found {there.found}")
+    if error.closest is not None:
+        near = error.closest
+        lines.append(f"  closest place, lines {near.start}-{near.end}:\n{shortened(near.text, _MAX_CLOSEST_CHARS)}")
+    if error.hint:
+        lines.append(f"  {shortened(error.hint)}")
+    return "\n".join(lines)
 
 
 def one_line(state: AttemptState, now: Standing, report: SuiteReport) -> str:

@@ -26,18 +26,14 @@ than `patience`, a run ends within `max_attempts * patience` attempts of whateve
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from regreen.fix.advice import advice
 from regreen.fix.hints import HINTS, hint_for
 from regreen.fix.limits import TAMPERING, Spent, StopRules, breaking, idle, ran, runs_spent
+from regreen.fix.repetition import circles, in_a_row
 from regreen.model import Attempt, AttemptState, StopReason
 
 __all__ = ["HINTS", "TAMPERING", "Spent", "StopRules", "advice", "hint_for", "runs_spent", "stop_reason"]
-
-T = TypeVar("T")
-
-_PERIODS = (2, 3)
 
 
 def stop_reason(attempts: Sequence[Attempt], rules: StopRules, spent: Spent) -> StopReason | None:
@@ -53,15 +49,15 @@ def _tampered(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
 
 
 def _circles(attempts: Sequence[Attempt], _: StopRules, __: Spent) -> bool:
-    return _periodic(_trees(attempts)) or _periodic(_failing(attempts))
+    return circles(_trees(attempts)) or circles(_failing(attempts))
 
 
 def _repeated(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
-    return _last(attempts, rules.repeats, lambda a: a.state is AttemptState.REPEATED)
+    return in_a_row(attempts, rules.repeats, lambda a: a.state is AttemptState.REPEATED)
 
 
 def _regression(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
-    return _last(attempts, rules.regressions, breaking)
+    return in_a_row(attempts, rules.regressions, breaking)
 
 
 def _comes_back(attempts: Sequence[Attempt], rules: StopRules, spent: Spent) -> bool:
@@ -76,7 +72,7 @@ def _comes_back(attempts: Sequence[Attempt], rules: StopRules, spent: Spent) -> 
 
 
 def _no_progress(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
-    return _last(attempts, rules.patience, lambda a: not a.kept)
+    return in_a_row(attempts, rules.patience, lambda a: not a.kept)
 
 
 def _limit(attempts: Sequence[Attempt], rules: StopRules, _: Spent) -> bool:
@@ -99,21 +95,9 @@ _RULES: tuple[tuple[Callable[[Sequence[Attempt], StopRules, Spent], bool], StopR
 )
 
 
-def _last(attempts: Sequence[Attempt], n: int, holds: Callable[[Attempt], bool]) -> bool:
-    return len(attempts) >= n and all(holds(a) for a in attempts[-n:])
-
-
 def _trees(attempts: Sequence[Attempt]) -> list[str]:
     return [a.tree for a in attempts if a.tree]
 
 
 def _failing(attempts: Sequence[Attempt]) -> list[frozenset[str]]:
     return [frozenset((*a.still, *a.broken)) for a in idle(attempts) if ran(a)]
-
-
-def _periodic(items: Sequence[T]) -> bool:
-    """Does the sequence end in a period of 2 or 3 that is seen twice? The same thing over and over is none."""
-    return any(
-        len(items) >= 2 * p and items[-p:] == items[-2 * p : -p] and any(i != items[-1] for i in items[-p:])
-        for p in _PERIODS
-    )

@@ -55,6 +55,8 @@ def hint(reason: StopReason, history: History, request: FixRequest) -> str:
         return diagnosis if diagnosis.endswith(".") else f"{diagnosis}."
     if reason is StopReason.PROPOSER_FAILED:
         said = with_reason(said, history.why)
+    if reason is StopReason.BUDGET and history.why:
+        return history.why
     if reason is StopReason.FIXED and request.selection:
         return f"Only the selected tests were run: run all of them too. {said}"
     if reason is StopReason.NEEDS_TEST_CHANGE and last is not None:

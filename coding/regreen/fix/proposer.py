@@ -24,5 +24,6 @@ class Proposer(Protocol):
         ...
 
     async def propose(self, brief: Brief) -> Proposal | None:
-        """The next proposal, or None to give up. Must return soon after its `Cancel` (where it has one) is set."""
+        """The next proposal, or None to give up. Must return soon after its `Cancel` (where it has one) is set. Raises
+        BudgetSpent where a limit of the whole run is reached: no other proposer is asked then."""
         ...

@@ -134,7 +134,7 @@ class FixRun:
             return Attempt(number, AttemptState.REFUSED, proposal.note, "the run was cancelled")
         begin = time.monotonic()
         self._log.emit("attempt_started", number=number, note=proposal.note)
-        self._usage = Usage(self._usage.tokens + proposal.usage.tokens, self._usage.usd + proposal.usage.usd)
+        self._use(proposal.usage)
         with self._clock:
             attempt = self._try(number, proposal)
         attempt = replace(attempt, duration_s=round(time.monotonic() - begin, 3))
@@ -150,14 +150,16 @@ class FixRun:
         if self.outcome is None:
             self._finish(StopReason.CANCELLED if self._bench.cancelled() else StopReason.PROPOSER_FAILED, why)
 
-    def stop(self, reason: StopReason) -> None:
+    def stop(self, reason: StopReason, why: str = "") -> None:
         """End the run from outside: `cancelled`, `budget`, ... Does nothing to a run that has ended."""
         if self.outcome is None:
-            self._finish(reason)
+            self._finish(reason, why)
 
-    def spend(self, seconds: float) -> None:
-        """Charge work done for the run elsewhere (a search proposer's, say) to its budget."""
+    def spend(self, seconds: float = 0.0, usage: Usage | None = None) -> None:
+        """Charge work done for the run elsewhere to its budget: a search proposer's time, or what a model used that
+        came to no proposal."""
         self._clock.add(seconds)
+        self._use(usage or Usage())
 
     # --- one attempt ---------------------------------------------------------------------------------
 
@@ -257,6 +259,9 @@ class FixRun:
             self._finish(reason)
 
     # --- effects -------------------------------------------------------------------------------------
+
+    def _use(self, usage: Usage) -> None:
+        self._usage = Usage(self._usage.tokens + usage.tokens, self._usage.usd + usage.usd)
 
     def _again(self) -> SuiteReport:
         return self._rerun().report

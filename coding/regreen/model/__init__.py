@@ -52,6 +52,7 @@ from regreen.model.suite import (
     SuiteReport,
     SuiteStatus,
 )
+from regreen.model.tasks import TaskOutcome, TaskTests, TaskUsage
 
 __all__ = [
     "MAX_IGNORED",
@@ -100,6 +101,9 @@ __all__ = [
     "Symbol",
     "SymbolReport",
     "TamperPolicy",
+    "TaskOutcome",
+    "TaskTests",
+    "TaskUsage",
     "Tried",
     "Usage",
 ]

@@ -21,18 +21,23 @@ from __future__ import annotations
 from typing import ClassVar
 
 from regreen.errors import RegreenError
+from regreen.providers.messages import TokenUsage
 
 
 class ProviderError(RegreenError):
-    """A question that got no answer. `retriable`: asking again may help."""
+    """A question that got no answer. `retriable`: asking again may help. `usage` is what it used all the same, as far
+    as the provider told: an answer that breaks off in the middle has its price too."""
 
     exit_code = 3
     retriable: ClassVar[bool] = False
     word: ClassVar[str] = "model_error"
 
-    def __init__(self, message: str, hint: str = "", *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, hint: str = "", *, retry_after_s: float | None = None, usage: TokenUsage | None = None
+    ) -> None:
         super().__init__(self.word, message, hint)
         self.retry_after_s = retry_after_s
+        self.usage = usage if usage is not None else TokenUsage()
 
 
 class RateLimited(ProviderError):

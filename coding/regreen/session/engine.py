@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from regreen.errors import RegreenError, UsageError
+from regreen.errors import Refused, RegreenError, UsageError
 from regreen.jobs import STOP_S, Jobs
 from regreen.model import RestoreReport
 from regreen.redact import Redactor
@@ -31,8 +32,12 @@ from regreen.tools.text import say
 from regreen.wire import Json, encodable, shortened, to_json
 
 if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
+    from regreen.agent.ask_user import AskUser
+    from regreen.events import Subscriber
+    from regreen.providers.sampling import SamplingAsk
     from regreen.session.fixing import FixJob, FixOptions
     from regreen.session.resuming import Anew
+    from regreen.session.tasks import TaskJob, TaskOptions
 
 _log = logging.getLogger(__name__)
 _MOST_SAID = 4_000  # characters of an error: callers may name things of any length
@@ -86,6 +91,7 @@ class Engine:
             if known is None:
                 settings = self.settings if self.caller_present else replace(self.settings, watch=False)
                 known = Session(root, settings, self.store, self.jobs, approve=self._approve)
+                known.call_engine = partial(self.call_in, known)
                 self._tidy(known)
                 self._sessions[root] = known
             return known
@@ -103,7 +109,7 @@ class Engine:
     def recover(self) -> tuple[str, ...]:
         """Recover every repository under the roots in which a killed process left something unfinished."""
         rows = self.store.rows(
-            "SELECT DISTINCT repo FROM runs WHERE finished IS NULL AND kind = 'fix'"
+            "SELECT DISTINCT repo FROM runs WHERE finished IS NULL AND kind IN ('fix', 'task')"
             " UNION SELECT DISTINCT repo FROM transactions WHERE state = 'open'"
         )
         wanted = {r["repo"] for r in rows}
@@ -125,22 +131,42 @@ class Engine:
         *,
         on_progress: OnProgress | None = None,
         cancel: Cancel | None = None,
+        sampling: SamplingAsk | None = None,
     ) -> ToolResult:
-        """Run a tool. Never raises RegreenError: a refused or invalid call gives `is_error` and the error's JSON."""
+        """Run a tool. Never raises RegreenError: a refused or invalid call gives `is_error` and the error's JSON.
+
+        `sampling` asks the caller's own model, where the caller offers it; a job may do so until its end.
+        """
 
         def work() -> dict[str, Json]:
-            spec = BY_NAME.get(tool)
-            if spec is None:
-                near = get_close_matches(tool, BY_NAME, 1)
-                hint = f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}"
-                raise UsageError("not_found", f"there is no tool `{tool}`", hint)
-            args = check(spec, arguments)
+            args = _checked(tool, arguments)
             session = self.session(args.pop("repo", ""))
+            return HANDLERS[tool](Call(self, session, args, on_progress, cancel, sampling, self.caller_present))
+
+        return self.answer(tool, work)
+
+    def call_in(
+        self,
+        session: Session,
+        tool: str,
+        arguments: Mapping[str, object],
+        *,
+        on_progress: OnProgress | None = None,
+        cancel: Cancel | None = None,
+    ) -> ToolResult:
+        """`call` in one session, for a model that can call again: it waits less, and reads in pages."""
+
+        def work() -> dict[str, Json]:
+            args = _checked(tool, arguments)
+            if "repo" in args:
+                raise Refused("argument_not_allowed", f"{tool} takes no repo here: it works in the one that is open",
+                              "leave it out")  # fmt: skip
             return HANDLERS[tool](Call(self, session, args, on_progress, cancel))
 
-        return self._answer(tool, work)
+        return self.answer(tool, work)
 
-    def _answer(self, tool: str, work: Callable[[], dict[str, Json]]) -> ToolResult:
+    def answer(self, tool: str, work: Callable[[], dict[str, Json]]) -> ToolResult:
+        """What `work` gives as the result of this tool, redacted; a RegreenError gives an error result."""
         try:
             data: dict[str, Json] = work()
         except RegreenError as e:
@@ -162,6 +188,23 @@ class Engine:
             fix_job = start_fix(session, options)
             self._fixes[fix_job.job.id] = fix_job
             return fix_job
+
+    def task(
+        self,
+        session: Session,
+        options: TaskOptions,
+        *,
+        on_event: Subscriber | None = None,
+        ask: AskUser | None = None,
+    ) -> TaskJob:
+        """Start a coding task as a job of this engine. `on_event` hears its events from the first one on, from the
+        job's threads; `ask` asks the user a question of the agent's, and gives None where nobody answers."""
+        from regreen.session.tasks import start_task
+
+        with self._lock:
+            if self._closed:
+                raise UsageError("invalid_arguments", "the engine is closed", "open it again")
+            return start_task(self, session, options, on_event=on_event, ask=ask)
 
     def resume(self, run_id: str, anew: Anew | None = None) -> FixJob:
         """Go on from a run that ended without a fix, or died, in a new run: its request, fresh counters, what it had
@@ -193,3 +236,13 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _checked(tool: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments of a call as its handler takes them. Raises UsageError, also where there is no such tool."""
+    spec = BY_NAME.get(tool)
+    if spec is None:
+        near = get_close_matches(tool, BY_NAME, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}"
+        raise UsageError("not_found", f"there is no tool `{tool}`", hint)
+    return check(spec, arguments)

@@ -7,7 +7,7 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from regreen.errors import RegreenError, UsageError
 from regreen.events import Event, EventKind, EventLog
@@ -20,15 +20,19 @@ from regreen.proposers.caller import CallerProposer
 from regreen.proposers.chain import ChainProposer
 from regreen.proposers.scripted import ScriptedProposer
 from regreen.session.fix_bench import bench_of
+from regreen.session.modelling import Models, close
 from regreen.session.recording import request_of
 from regreen.session.repository import Session
 from regreen.session.scoping import default_paths
 from regreen.session.searching import Hints, OfflineSearch
 from regreen.store import new_id
-from regreen.tools.text import cut
+from regreen.tools.diff_text import cut
 from regreen.wire import Json, shortened, to_json, to_object
 
-ProposerName: TypeAlias = Literal["auto", "search", "caller", "scripted"]
+if TYPE_CHECKING:
+    from regreen.providers.sampling import SamplingAsk
+
+ProposerName: TypeAlias = Literal["auto", "search", "anthropic", "openai", "sampling", "caller", "scripted"]
 
 _AUTO_SEARCH_S = 60.0
 _MAX_ATTEMPTS_SHOWN = 20
@@ -56,6 +60,8 @@ class FixOptions:
     history: tuple[Tried, ...] = ()  # tries of an earlier run, told to the proposer
     resumes: str = ""  # the run that this one goes on from
     caller_present: bool = False  # is there a caller who can submit fixes after the start?
+    model: str = ""  # of the provider; "" = the settings' one
+    sampling: SamplingAsk | None = field(default=None, repr=False, compare=False)  # asks the caller's own model
 
 
 @dataclass(slots=True)
@@ -108,13 +114,15 @@ def _brief_attempt(attempt: Attempt) -> dict[str, Json]:
 
 
 def start_fix(session: Session, options: FixOptions) -> FixJob:
-    """Take the work tree, and start the run in a job. Raises Refused, Busy or UsageError before anything happens."""
+    """Take the work tree, and start the run in a job. Raises Refused, Busy, UsageError or ConfigError before anything
+    happens."""
     session.allow("edit")
     session.allow("run")
+    models = Models(session, options)
     lock = session.run_lock()
     session.acquire(lock)
     try:
-        fix_job = _assemble(session, options)
+        fix_job = _assemble(session, options, models)
     except BaseException:
         lock.release()
         raise
@@ -147,13 +155,20 @@ def _drive(fix_job: FixJob) -> None:
     try:
         run.start()
         if run.outcome is None:
-            asyncio.run(drive(run, ChainProposer(fix_job.proposers)))
+            asyncio.run(_driven(run, fix_job.proposers))
     except RegreenError:
         run.stop(StopReason.CANCELLED)
         raise
 
 
-def _assemble(session: Session, options: FixOptions) -> FixJob:
+async def _driven(run: FixRun, proposers: list[Proposer]) -> None:
+    try:
+        await drive(run, ChainProposer(proposers))
+    finally:
+        await close(proposers)
+
+
+def _assemble(session: Session, options: FixOptions, models: Models) -> FixJob:
     script = _script(options)  # before anything is recorded: a bad script is the caller's mistake
     _check_paths(session, options)
     limits = session.settings.limits
@@ -178,7 +193,7 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
     log.subscribe(lambda event: job.set_progress(narrate(event)))
     log.emit("run_started", repo=session.root, request=asked)
     caller = _caller(session, job, options)
-    hints = Hints(session, job.cancel, request.scope.allows, gathers=caller is not None)
+    hints = Hints(session, job.cancel, request.scope.allows, gathers=caller is not None or models.is_asked)
     log.subscribe(hints.hear)
     bench = bench_of(session, job, log, folder, hints)
     run = FixRun(request, bench, log)
@@ -188,7 +203,11 @@ def _assemble(session: Session, options: FixOptions) -> FixJob:
     if options.script is not None:
         why = "The script has no further proposal." if script else "The script is empty."
         fix_job.proposers.append(ScriptedProposer(script[options.script_from :], why))
-    fix_job.proposers.extend(_proposers(session, fix_job, options, log, hints))
+    if options.proposer in ("auto", "search"):
+        fix_job.proposers.append(_search(session, fix_job, options, log, hints))
+    fix_job.proposers.extend(models.turns(run, job.cancel, log, hints))
+    if caller is not None:
+        fix_job.proposers.append(caller)
     return fix_job
 
 
@@ -218,22 +237,15 @@ def _caller(session: Session, job: Job, options: FixOptions) -> CallerProposer |
     )
 
 
-def _proposers(session: Session, fix_job: FixJob, options: FixOptions, log: EventLog, hints: Hints) -> list[Proposer]:
-    chain: list[Proposer] = []
-    if options.proposer in ("auto", "search"):
-        chain.append(
-            OfflineSearch(
-                session,
-                fix_job.run,
-                fix_job.job.cancel,
-                limit_s=_AUTO_SEARCH_S if options.proposer == "auto" else math.inf,
-                on_progress=lambda p: _emit(log, "search_progress", tried=p.tried, plausible=p.plausible),
-                hints=hints,
-            )
-        )
-    if fix_job.caller is not None:
-        chain.append(fix_job.caller)
-    return chain
+def _search(session: Session, fix_job: FixJob, options: FixOptions, log: EventLog, hints: Hints) -> OfflineSearch:
+    return OfflineSearch(
+        session,
+        fix_job.run,
+        fix_job.job.cancel,
+        limit_s=_AUTO_SEARCH_S if options.proposer == "auto" else math.inf,
+        on_progress=lambda p: _emit(log, "search_progress", tried=p.tried, plausible=p.plausible),
+        hints=hints,
+    )
 
 
 class _Narrator:
@@ -250,6 +262,11 @@ class _Narrator:
                 return f"{self._stage}: {shortened(str(data.get('note') or 'applying edits'), _MOST_NOTED)}"
             case "tests_progress":
                 return f"{self._stage}: {_tests_text(data['done'], data['total'])}"
+            case "turn_started":
+                self._stage = f"attempt {data['attempt']}"
+                return f"{self._stage}: writing the question to {data['model']}"
+            case "model_request" | "model_retry" | "model_response":
+                return f"{self._stage}: {_model_text(event)}"
             case "search_progress":
                 return f"search: {data['tried']} candidates tried, {data['plausible']} plausible"
             case _:
@@ -258,3 +275,14 @@ class _Narrator:
 
 def _tests_text(done: object, total: object) -> str:
     return f"tests: {done} of {total}" if total else "collecting tests"
+
+
+def _model_text(event: Event) -> str:
+    model, data = event.data.get("model", "the model"), event.data
+    match event.kind:
+        case "model_request":
+            return f"asking {model}"
+        case "model_response":
+            return f"{model} has answered"
+        case _:
+            return f"{shortened(str(data.get('message') or model), _MOST_NOTED)}; asking again"

@@ -18,6 +18,7 @@ from regreen.wire import Json, to_json, to_object
 from regreen.workspace.paths import check_size
 
 if TYPE_CHECKING:
+    from regreen.providers.sampling import SamplingAsk
     from regreen.session.engine import Engine
 
 OnProgress: TypeAlias = Callable[[str], None]
@@ -32,13 +33,16 @@ _FOUND = 50
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call: whose engine, which repository, with what, and who wants to hear of it or may cancel it."""
+    """One tool call: whose engine, which repository, with what, who wants to hear of it or may cancel it, and how the
+    caller's own model is asked."""
 
     engine: Engine
     session: Session
     args: dict[str, Any]
     on_progress: OnProgress | None
     cancel: Cancel | None
+    sampling: SamplingAsk | None = None
+    caller_present: bool = True  # can whoever calls call again, and submit fixes?
 
 
 def _skeleton(call: Call) -> dict[str, Json]:
@@ -67,7 +71,7 @@ def _symbol(call: Call) -> dict[str, Json]:
 
 def _index_wait_s(call: Call) -> float | None:
     """How long an index is waited for: a caller who stays can ask again, anybody else needs all of it now."""
-    return FIRST_ANSWER_S if call.engine.caller_present else None
+    return FIRST_ANSWER_S if call.caller_present else None
 
 
 def _search(call: Call) -> dict[str, Json]:
@@ -76,7 +80,7 @@ def _search(call: Call) -> dict[str, Json]:
 
 def _read(call: Call) -> dict[str, Json]:
     text = call.session.read(call.args.pop("path"), **call.args)
-    return to_object(_page_of(text) if call.engine.caller_present else text)
+    return to_object(_page_of(text) if call.caller_present else text)
 
 
 def _page_of(text: FileText) -> FileText:
@@ -93,7 +97,7 @@ def _page_of(text: FileText) -> FileText:
 def _edit(call: Call) -> dict[str, Json]:
     a = call.args
     report = call.session.apply_edits(
-        _proposal(a),
+        proposal_of_arguments(a),
         dry_run=a.get("dry_run", False),
         commit=a.get("commit", ""),
         hunks=a.get("hunks", ()),
@@ -136,11 +140,27 @@ def _fix(call: Call) -> dict[str, Json]:
         max_attempts=a.get("max_attempts", 0),
         budget_s=a.get("budget_s", 0.0),
         keep_partial=a.get("keep_partial", False),
-        caller_present=call.engine.caller_present,
+        caller_present=call.caller_present,
+        sampling=call.sampling,
     )
     fix_job = call.engine.fix(call.session, options)
     _wait(fix_job.job, call, stop_on_cancel=True)
     return fix_job.job.data()
+
+
+def _task(call: Call) -> dict[str, Json]:
+    from regreen.session.tasks import TaskOptions
+
+    a = call.args
+    options = TaskOptions(
+        a["task"],
+        tuple(a.get("selection", [])),
+        budget_s=a.get("budget_s", 0.0),
+        budget_tokens=a.get("budget_tokens", 0),
+    )
+    job = call.engine.task(call.session, options).job
+    _wait(job, call, stop_on_cancel=True)
+    return job.data()
 
 
 def _submit(call: Call) -> dict[str, Json]:
@@ -153,7 +173,11 @@ def _submit(call: Call) -> dict[str, Json]:
             )
         raise UsageError("invalid_arguments", f"{job_id} takes no fixes (any more)", "start fix_tests again")
     reason = call.args.get("needs_test_change", "")
-    proposal = Proposal(note=call.args.get("note", ""), needs_test_change=reason) if reason else _proposal(call.args)
+    proposal = (
+        Proposal(note=call.args.get("note", ""), needs_test_change=reason)
+        if reason
+        else proposal_of_arguments(call.args)
+    )
     number = fix_job.submit(proposal)
     _wait(fix_job.job, call, stop_on_cancel=True)
     attempt = fix_job.attempt(number)
@@ -238,7 +262,8 @@ def _log_page(call: Call, data: Mapping[str, Json], job_id: str, offset: int) ->
     return {"log_text": page.decode("utf-8", "replace"), "log_next": offset + len(page)}
 
 
-def _proposal(args: Mapping[str, Any]) -> Proposal:
+def proposal_of_arguments(args: Mapping[str, Any]) -> Proposal:
+    """The edits of a call: `text` or `replacements`, one of the two. Raises UsageError."""
     replacements = tuple(Replacement(**r) for r in args.get("replacements", []))
     if bool(args.get("text")) == bool(replacements) and not args.get("commit"):
         raise UsageError(
@@ -264,6 +289,7 @@ HANDLERS: Mapping[str, Callable[[Call], dict[str, Json]]] = {
     "submit_fix": _submit,
     "job_status": _status,
     "job_cancel": _cancel,
+    "coding_task": _task,
     "show_changes": _changes,
     "restore": _restore,
 }

@@ -75,10 +75,10 @@ def _for_what(session: Session, holder: Holder) -> Holder:
 
 
 def _live_runs(session: Session) -> list[Row]:
-    """The fix runs in this work tree that are not finished and whose process lives, the newest first."""
+    """The fix runs and tasks in this work tree that are not finished and whose process lives, the newest first."""
     rows = session.store.rows(
         "SELECT runs.id, runs.pid, runs.born, runs.created, repos.root FROM runs JOIN repos ON runs.repo = repos.key"
-        " WHERE kind = 'fix' AND finished IS NULL ORDER BY created DESC"
+        " WHERE kind IN ('fix', 'task') AND finished IS NULL ORDER BY created DESC"
     )
     return [r for r in rows if _tree_of(Path(r["root"])) == session.top and lives(r["pid"], r["born"])]
 
@@ -91,7 +91,7 @@ def _tree_of(root: Path) -> Path:
 def _unfinished(session: Session) -> bool:
     rows = session.store.rows(
         "SELECT 1 FROM transactions WHERE repo = ? AND state = 'open' UNION ALL"
-        " SELECT 1 FROM runs WHERE repo = ? AND finished IS NULL AND kind = 'fix' UNION ALL"
+        " SELECT 1 FROM runs WHERE repo = ? AND finished IS NULL AND kind IN ('fix', 'task') UNION ALL"
         " SELECT 1 FROM snapshots WHERE repo = ? LIMIT 1",
         *[session.key] * 3,
     )
@@ -116,9 +116,11 @@ def _close_run(session: Session, run_id: str, report: RestoreReport) -> None:
         hint="The process ended in the middle of this run; its changes were restored"
         + (", except for what the conflicts name." if report.conflicts else "."),
     )
-    result = json.dumps({"attempts": [], "outcome": to_json(outcome)})
+    told = to_json(outcome)
+    results = {"fix": {"attempts": [], "outcome": told}, "task": {"outcome": told, "diff": "", "usage": {}}}
     with session.store.transaction() as db:
-        db.execute(
-            "UPDATE runs SET state = 'done', finished = ?, result = ? WHERE id = ? AND kind = 'fix'",
-            (time.time(), result, run_id),
-        )
+        for kind, result in results.items():
+            db.execute(
+                "UPDATE runs SET state = 'done', finished = ?, result = ? WHERE id = ? AND kind = ?",
+                (time.time(), json.dumps(result), run_id, kind),
+            )

@@ -76,6 +76,7 @@ def request_of(
     return {
         "selection": list(options.selection),
         "proposer": options.proposer,
+        "model": options.model,
         "paths": list(options.paths),
         "tests": options.tests,
         "max_attempts": rules.max_attempts,
@@ -144,12 +145,18 @@ def _record(row: Row) -> RunRecord:
         row["born"], json.loads(row["request"] or "{}"), json.loads(row["result"] or "{}"))  # fmt: skip
 
 
-def recorded_runs(store: Store, *, repo: str = "", kind: str = "", limit: int = 20) -> tuple[RunRecord, ...]:
-    """The newest runs first; of one repository (its key) and of one kind where these are given."""
+def recorded_runs(store: Store, *, repo: str = "", limit: int = 20) -> tuple[RunRecord, ...]:
+    """The fix runs and coding tasks, the newest first; of one repository (its key) where it is given."""
     sql = (
-        f"{_SELECT} WHERE ? IN ('', runs.repo) AND ? IN ('', runs.kind) ORDER BY created DESC, runs.rowid DESC LIMIT ?"
+        f"{_SELECT} WHERE ? IN ('', runs.repo) AND runs.kind IN ('fix', 'task')"
+        " ORDER BY created DESC, runs.rowid DESC LIMIT ?"
     )
-    return tuple(_record(row) for row in store.rows(sql, repo, kind, limit))
+    return tuple(_record(row) for row in store.rows(sql, repo, limit))
+
+
+def not_a_fix(kind: str) -> str:
+    """What a job of this kind was, for whoever took it for a fix run."""
+    return "was a coding task" if kind == "task" else "only ran tests"
 
 
 def find_run(store: Store, name: str) -> RunRecord:

@@ -23,7 +23,7 @@ from regreen.session.copies import copy_folder
 from regreen.session.copying import Copy, Stopped, copy_tree
 from regreen.session.engine import Engine
 from regreen.session.fixing import FixOptions
-from regreen.session.recording import RecordedAttempt, RunRecord, find_run, names_hash, recorded_attempts
+from regreen.session.recording import RecordedAttempt, RunRecord, find_run, names_hash, not_a_fix, recorded_attempts
 from regreen.session.repository import Session
 from regreen.settings import Settings
 from regreen.wire import Json, names
@@ -100,7 +100,7 @@ def replay(
 def _replayable(session: Session, run_id: str) -> RunRecord:
     run = find_run(session.store, run_id)
     if run.kind != "fix":
-        raise UsageError("invalid_arguments", f"{run.id} only ran tests", "name a fix run")
+        raise UsageError("invalid_arguments", f"{run.id} {not_a_fix(run.kind)}", "name a fix run")
     if run.repo != session.key:
         raise UsageError("invalid_arguments", f"{run.id} was a run of {run.root or 'another repository'}",
                          "name that repository")  # fmt: skip

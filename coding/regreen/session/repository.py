@@ -32,17 +32,19 @@ from regreen.model import (
 from regreen.policy import Action, Ask, Deny, Request, decide
 from regreen.redact import MASK, Redactor
 from regreen.sandbox import Cancel
-from regreen.session import holding, trust
+from regreen.session import holding, toolbox, trust
 from regreen.session.locking import TreeLock
 from regreen.session.remembered import Question, TestMemory
 from regreen.session.resolve import work_tree
 from regreen.session.understanding import Understanding
 from regreen.settings import Settings
 from regreen.store import Store, repo_key
+from regreen.wire import Json
 from regreen.workspace import Journal, Workspace
 
 if TYPE_CHECKING:
     from regreen.repo import FileList
+    from regreen.session.engine import ToolResult
     from regreen.session.fixing import FixOptions
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
@@ -71,6 +73,7 @@ class Session:
         self.journal = Journal(store, self.workspace, merge=merge)
         self.redact = Redactor.from_environ(settings.may_be_told)
         self._approve = approve
+        self.call_engine: toolbox.ToolCaller | None = None  # its engine's tools, on this session
         self._understanding = Understanding(self)
         with store.transaction() as db:
             db.execute("INSERT OR IGNORE INTO repos VALUES (?, ?)", (self.key, str(self.root)))
@@ -327,21 +330,31 @@ class Session:
     def _memory(self) -> TestMemory:
         return TestMemory(self.store.run_folder(f"tests-{self.key}"))
 
+    def tool_definitions(self, form: toolbox.Form) -> list[dict[str, Json]]:
+        """The tools for a model, in the form of an API: `anthropic`, `openai` or `mcp`."""
+        return toolbox.tool_definitions(form)
+
+    def call(self, name: str, arguments: Mapping[str, object], *, cancel: Cancel | None = None) -> ToolResult:
+        """Run one of the tools as a model asked. What a call does wrong is in the result, for the model to read."""
+        return toolbox.call_session(self, name, arguments, cancel)
+
     # --- rules ---------------------------------------------------------------------------------------
 
-    def allow(self, action: Action) -> None:
-        """Pass, or raise Refused with what to do about it."""
+    def allow(self, action: Action, about: str = "") -> None:
+        """Pass, or raise Refused with what to do about it. `about` is shown to whoever is asked."""
         wants = Request(
             action,
             str(self.root),
             self.trusted,
             trust.tainted(self.store, self.key, self.workspace) if action == "run" else (),
+            about,
         )
         decision = decide(wants, self.settings.mode)
-        if isinstance(decision, Deny) or (isinstance(decision, Ask) and not self._ask(decision)):
+        if isinstance(decision, Deny) or (isinstance(decision, Ask) and not self.ask(decision)):
             raise Refused(decision.kind, decision.reason, decision.hint)
 
-    def _ask(self, question: Ask) -> bool:
+    def ask(self, question: Ask) -> bool:
+        """Does somebody say yes? Nobody to ask is a no."""
         return self._approve is not None and self._approve(question)
 
     @property

@@ -16,7 +16,7 @@ from regreen.jobs import lives
 from regreen.model import AttemptState, Proposal, Tried
 from regreen.proposers.scripted import ScriptedProposer
 from regreen.session.fixing import FixOptions, ProposerName
-from regreen.session.recording import RecordedAttempt, RunRecord, find_run, recorded_attempts, script_hash
+from regreen.session.recording import RecordedAttempt, RunRecord, find_run, not_a_fix, recorded_attempts, script_hash
 from regreen.session.repository import Session
 from regreen.store import Store
 
@@ -34,6 +34,7 @@ class Anew:
     budget_s: float = 0.0
     proposer: ProposerName | None = None
     script: Path | None = None
+    model: str = ""
 
 
 def resumed(session: Session, run_id: str, anew: Anew, *, caller_present: bool = False) -> FixOptions:
@@ -48,6 +49,7 @@ def resumed(session: Session, run_id: str, anew: Anew, *, caller_present: bool =
     return FixOptions(
         selection=tuple(asked.get("selection", ())),
         proposer=proposer,
+        model=anew.model or (asked.get("model", "") if proposer == asked.get("proposer") else ""),
         paths=tuple(asked.get("paths", ())),
         tests=asked.get("tests", "readonly"),
         max_attempts=anew.max_attempts or asked.get("max_attempts", 0),
@@ -72,7 +74,7 @@ def _resumable(session: Session, run_id: str) -> RunRecord:
         raise UsageError("invalid_arguments", f"{run.id} was a run of {run.root or 'another repository'}",
                          "name that repository")  # fmt: skip
     if run.kind != "fix":
-        raise UsageError("invalid_arguments", f"{run.id} only ran tests", "run them again")
+        raise UsageError("invalid_arguments", f"{run.id} {not_a_fix(run.kind)}", "start it again")
     if run.finished is None:
         if lives(run.pid, run.born):
             raise Busy(f"{run.id} still runs, in process {run.pid}", "wait for its end, or cancel it first")
@@ -90,7 +92,7 @@ def _proposer(asked: Mapping[str, Any], anew: Anew, *, caller_present: bool) -> 
     if anew.script is not None:
         return "scripted"
     wanted: ProposerName = anew.proposer or asked.get("proposer", "auto")
-    return "auto" if wanted == "caller" and not caller_present else wanted
+    return "auto" if wanted == "sampling" or (wanted == "caller" and not caller_present) else wanted
 
 
 def _kept(session: Session, run: RunRecord, attempts: tuple[RecordedAttempt, ...]) -> tuple[Proposal, ...]:

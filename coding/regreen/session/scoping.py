@@ -8,7 +8,7 @@ a test run executes are no matter of this: they are protected whatever the paths
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,11 @@ def default_paths(session: Session, selection: Sequence[str]) -> ProjectScope:
         inner = {f: _nested(session.root, f"{f}/x") for f in {p.rpartition("/")[0] for p in paths}}
         paths = tuple(p for p in paths if not inner[p.rpartition("/")[0]])
     return ProjectScope(_project_folder(session, selection), frozenset(paths), _LeftOut(session))
+
+
+def own_paths(session: Session) -> ProjectScope:
+    """The scope of a task that is bound to no tests: all that is the repository's own."""
+    return replace(default_paths(session, ()), folder="")
 
 
 def _project_folder(session: Session, selection: Sequence[str]) -> str:

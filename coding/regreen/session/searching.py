@@ -101,12 +101,13 @@ class OfflineSearch:
 class Hints:
     """Gathers what helps a caller: suspicious lines, and signatures of the files they stand in. Kept once gathered.
 
-    Also what the run has found out so far: `report` of the best tree, and which tests are `flaky`.
+    Also what the run has found out so far: `report` of the best tree, and which tests are `flaky`. Only with `gathers`
+    are the suspicious lines looked for, which takes seconds.
     """
 
     def __init__(self, session: Session, cancel: Cancel, allows: Callable[[str], bool], *, gathers: bool) -> None:
         self._session, self._cancel, self._allows = session, cancel, allows
-        self._gathers = gathers
+        self.gathers = gathers
         self.report: SuiteReport | None = None
         self.flaky: frozenset[str] = frozenset()
         self._known: Insight | None = None
@@ -123,7 +124,7 @@ class Hints:
 
     def __call__(self, report: SuiteReport) -> Insight:
         self.report = report
-        if not self._gathers:
+        if not self.gathers:
             return Insight()
         if self._known is None:
             suspicious = self._suspicious or self._localise(report)

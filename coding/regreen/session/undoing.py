@@ -39,7 +39,7 @@ def _run_of_snapshot(session: Session, snapshot: str) -> str:
     for row in session.store.rows("SELECT run_id FROM snapshots WHERE id = ? AND repo = ?", snapshot, session.key):
         return row["run_id"]
     rows = session.store.rows(
-        "SELECT id FROM runs WHERE repo = ? AND kind = 'fix' ORDER BY created DESC LIMIT ?",
+        "SELECT id FROM runs WHERE repo = ? AND kind IN ('fix', 'task') ORDER BY created DESC LIMIT ?",
         session.key,
         _RUNS_LOOKED_AT,
     )

@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import Any, cast
 
 from regreen.errors import ConfigError
+from regreen.settings.model_tables import agent_settings, model_settings
+from regreen.settings.tables import custom_tests, gates, unknown_key
 from regreen.settings.values import (
     CONTAINER_ENGINES,
     MODES,
     SANDBOX_LEVELS,
     SANDBOX_WISHES,
-    CustomTests,
-    Gate,
     Limits,
     Mode,
     SandboxWish,
     Settings,
 )
 
-_MAX_NAME = 60  # characters of a gate's name
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
     "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,), "gates": (dict,),
     "python": (str,), "strict_edits": (bool,), "watch": (bool,),
+    "provider": (dict,), "prices": (dict,), "agent": (dict,), "tools": (dict,), "loop": (dict,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
 _CHOICES = (
@@ -44,15 +44,19 @@ def load_settings(
     mode: str = "",
     sandbox: str = "",
     python: str = "",
+    provider: str = "",
+    model: str = "",
     config_file: Path | None = None,
+    default_mode: Mode = "accept-edits",
 ) -> Settings:
-    """Build the settings. Raises ConfigError (`config_refused`) on an unknown key or a bad value."""
+    """Build the settings; `default_mode` holds where nobody chose another. Raises ConfigError (`config_refused`) on an
+    unknown key or a bad value."""
     from platformdirs import PlatformDirs  # not at the top: importing it reads the platform
 
     dirs = PlatformDirs("regreen", appauthor=False)
     file = _read_config(config_file or dirs.user_config_path / "config.toml")
     chosen = {
-        "mode": mode or environ.get("REGREEN_MODE") or file.get("mode", "accept-edits"),
+        "mode": mode or environ.get("REGREEN_MODE") or file.get("mode", default_mode),
         "sandbox": sandbox or environ.get("REGREEN_SANDBOX") or file.get("sandbox", "auto"),
         "python": python or environ.get("REGREEN_PYTHON") or file.get("python", ""),
         "sandbox_level": environ.get("REGREEN_SANDBOX_LEVEL") or file.get("sandbox_level", ""),
@@ -80,74 +84,12 @@ def load_settings(
         python=chosen["python"],
         strict_edits=_truth("REGREEN_STRICT_EDITS", environ, file.get("strict_edits", False)),
         watch=_truth("REGREEN_WATCH", environ, file.get("watch", False)),
-        custom_tests=_custom_tests(file.get("tests", {})),
-        gates=_gates(file.get("gates", {})),
+        custom_tests=custom_tests(file.get("tests", {})),
+        gates=gates(file.get("gates", {})),
         limits=limits,
+        models=model_settings(file, environ, provider=provider, model=model),
+        agent=agent_settings(file, home=environ.get("HOME", "")),
     )
-
-
-def _custom_tests(tables: Mapping[str, Any]) -> dict[str, CustomTests]:
-    """The tables `[tests."/path/of/repo"]`."""
-    return {str(Path(path)): _custom(path, table) for path, table in tables.items()}
-
-
-def _custom(path: str, table: Any) -> CustomTests:
-    name = f'[tests."{path}"]'
-    _absolute(name, path)
-    if not isinstance(table, dict) or set(table) - {"argv", "junit"}:  # pyright: ignore[reportUnknownArgumentType]
-        raise ConfigError("config_refused", f"{name} holds something else than argv and junit",
-                          'write argv = ["./run", "tests"] and, for its reports, junit = "build/*.xml"')  # fmt: skip
-    given = cast("dict[str, Any]", table)
-    junit = given.get("junit", "")
-    words = _words(name, given.get("argv"), '["./run", "tests"]')
-    if not isinstance(junit, str) or Path(junit).is_absolute() or ".." in Path(junit).parts or "\0" in junit:
-        raise ConfigError("config_refused", f"{name}: junit is {junit!r}",
-                          "give a path or glob inside the repository, relative to it")  # fmt: skip
-    return CustomTests(words, junit)
-
-
-def _gates(tables: Mapping[str, Any]) -> dict[str, tuple[Gate, ...]]:
-    """The lists of tables `[[gates."/path/of/repo"]]`, in their order."""
-    found: dict[str, tuple[Gate, ...]] = {}
-    for path, listed in tables.items():
-        where = f'[[gates."{path}"]]'
-        _absolute(where, path)
-        if not isinstance(listed, list):
-            raise ConfigError("config_refused", f"{where} is no list of tables",
-                              f"write {where} in double brackets for each gate, with name and argv below")  # fmt: skip
-        gates = tuple(_gate(where, table) for table in cast("list[Any]", listed))
-        twice = [g.name for i, g in enumerate(gates) if g.name in {other.name for other in gates[:i]}]
-        if twice:
-            raise ConfigError("config_refused", f"{where}: two gates are named {twice[0]!r}", "give each its own name")
-        found[str(Path(path))] = gates
-    return found
-
-
-def _gate(where: str, table: Any) -> Gate:
-    if not isinstance(table, dict) or set(table) - {"name", "argv", "timeout_s"}:  # pyright: ignore[reportUnknownArgumentType]
-        raise ConfigError("config_refused", f"{where} holds something else than name, argv and timeout_s",
-                          'write name = "types" and argv = ["mypy", "src"]')  # fmt: skip
-    given = cast("dict[str, Any]", table)
-    name, timeout_s = given.get("name"), given.get("timeout_s", 0.0)
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= _MAX_NAME:
-        raise ConfigError("config_refused", f"{where}: name is {name!r}",
-                          f'give a name of at most {_MAX_NAME} characters, such as "types"')  # fmt: skip
-    words = _words(f"{where} {name}", given.get("argv"), '["mypy", "src"]')
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 <= timeout_s < float("inf"):
-        raise ConfigError("config_refused", f"{where} {name}: timeout_s is {timeout_s!r}", "give seconds, such as 120")
-    return Gate(name.strip(), words, float(timeout_s))
-
-
-def _absolute(where: str, path: str) -> None:
-    if not Path(path).is_absolute():
-        raise ConfigError("config_refused", f"{where}: {path!r} is no absolute path", "name the repository's folder")
-
-
-def _words(where: str, argv: object, example: str) -> tuple[str, ...]:
-    words = cast("list[object]", argv) if isinstance(argv, list) else []
-    if not words or not all(isinstance(w, str) and w and "\0" not in w for w in words):
-        raise ConfigError("config_refused", f"{where}: argv is {argv!r}", f"give a list of words: {example}")
-    return tuple(map(str, words))
 
 
 def _folder(environ: Mapping[str, str], name: str, default: Path) -> Path:
@@ -187,8 +129,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ConfigError("config_refused", f"{path}: {e}", "correct the TOML syntax") from e
     unknown = sorted(set(data) - set(_FILE_KEYS))
     if unknown:
-        known = ", ".join(f"{key}=" for key in sorted(_FILE_KEYS))
-        raise ConfigError("config_refused", f"{path}: unknown key {unknown[0]!r}", f"known keys: {known}")
+        raise unknown_key(str(path), unknown[0], _FILE_KEYS)
     for key, value in data.items():
         if not _fits(value, _FILE_KEYS[key]):
             raise ConfigError("config_refused", f"{path}: {key} is {value!r}", "see `regreen doctor` for the settings")

@@ -185,9 +185,10 @@ TOOLS: tuple[ToolSpec, ...] = (
         name="fix_tests",
         title="Fix failing tests",
         description="Turn failing tests green: what does not help is rolled back, a fix verified cold. Ends `fixed`, "
-                    "or restored with a reason. proposer: search = offline; "
-                    "caller = you get a brief and send fixes with submit_fix; auto = search, then caller.",
-        parameters={"selection": _PATHS, "proposer": _choice("auto", "search", "caller"),
+                    "or restored and why. proposer: search = offline; sampling = the client's model; "
+                    "caller = you (brief, then submit_fix); auto = in turn.",
+        parameters={"selection": _PATHS,
+                    "proposer": _choice("auto", "search", "anthropic", "openai", "sampling", "caller"),
                     "paths": {**_PATHS, "description": "What may be edited (default: all but tests)"},
                     "tests": _choice("readonly", "additions_only", "editable"),
                     "max_attempts": _integer(1, 50), "budget_s": _number(1, 86400),
@@ -206,6 +207,18 @@ TOOLS: tuple[ToolSpec, ...] = (
         shown=(("replacements", {"type": "array", "items": _OBJECT}), ("format", _TEXT)),
         outputs={**_FIX_OUTPUTS, "attempt": _OBJECT},
         required=("job_id",), destructive=True, open_world=True,
+    ),
+    ToolSpec(
+        name="coding_task",
+        title="Coding task",
+        description="An agent of regreen's own (needs a configured model) does a task in the repository. Tests in "
+                    "`selection` must be green at the end, else all is restored; without them the diff is kept, "
+                    "unverified. Ends with regreen's verdict, not the model's.",
+        parameters={"task": _TEXT, "selection": _PATHS, "budget_s": _number(1, 86400),
+                    "budget_tokens": _integer(1, 1_000_000_000), "wait_s": _WAIT},
+        outputs={"job_id": _TEXT, "state": _TEXT, "outcome": _OBJECT, "diff": _TEXT, "usage": _OBJECT,
+                 "turns": _COUNT, "progress": _TEXT},
+        required=("task",), destructive=True, open_world=True,
     ),
     ToolSpec(
         name="job_status",

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from regreen.tools import reading_text
+from regreen.tools import reading_text, task_text
+from regreen.tools.diff_text import cut, shown_diff
 from regreen.wire import shortened
 
 Data: TypeAlias = Mapping[str, Any]
@@ -18,7 +19,6 @@ _MAX_EDITS = 20
 _MAX_CONFLICTS = 20
 _MAX_NAMED = 5
 _MAX_DIFF_CHARS = 12_000
-_MAX_DIFF_LINES = 400
 _MAX_FILES = 50
 _MAX_SAID_CHARS = 4_000
 _MAX_PATH_CHARS = 200
@@ -220,7 +220,7 @@ def _outcome(o: Data, d: Data) -> str:
 
 
 def _status(d: Data) -> str:
-    text = _fix(d) if "counts" not in d else _tests(d)
+    text = _tests(d) if "counts" in d else task_text.task(d) if "usage" in d else _fix(d)
     return text + (f"\n--- log\n{d['log_text']}" if d.get("log_text") else "")
 
 
@@ -236,20 +236,6 @@ def _changes(d: Data) -> str:
     text, left = shown_diff(d["diff"])
     more = f"... {left}; the structured result has them" if left else ""
     return "\n".join([f"{_count(len(d['files']), 'file')} changed since {d['since']}", *lines, text + more])
-
-
-def shown_diff(diff: str) -> tuple[str, str]:
-    """As many whole lines from the beginning of a diff of many files as are read, and the count of what is left."""
-    lines = diff.splitlines(keepends=True)  # only counted and joined again
-    size = taken = 0
-    while taken < len(lines) and taken < _MAX_DIFF_LINES and size + len(lines[taken]) <= _MAX_DIFF_CHARS:
-        size += len(lines[taken])
-        taken += 1
-    if taken == len(lines):
-        return diff, ""
-    files = sum(line.startswith("diff --git ") for line in lines[taken:])
-    more = f"{_count(len(lines) - taken, 'more line')} of the diff" + (f", of {files} more files" if files else "")
-    return diff[:size], more
 
 
 def _restored(d: Data) -> str:
@@ -275,17 +261,10 @@ def _some(items: list[str], most: int, what: str = "") -> list[str]:
     return items if left <= 0 else [*items[:most], f"and {left} more {what}".rstrip()]
 
 
-def cut(text: str, limit: int) -> str:
-    """The text, cut at a line's end where it is too long, saying how much is left out."""
-    if len(text) <= limit:
-        return text
-    kept = text[:limit].rsplit("\n", 1)[0]
-    return f"{kept}\n... {len(text) - len(kept)} characters left out (show_changes has the rest)"
-
-
 _SAY: dict[str, Callable[[Data], str]] = {
     "repo_skeleton": reading_text.skeleton, "extract_signatures": reading_text.signatures,
     "repo_map": reading_text.ranked_map, "find_symbol": reading_text.symbols, "search_text": reading_text.matches,
     "read_file": reading_text.file_text, "apply_edits": _edits, "run_tests": _tests, "fix_tests": _fix,
-    "submit_fix": _fix, "job_status": _status, "job_cancel": _cancel, "show_changes": _changes, "restore": _restored,
+    "submit_fix": _fix, "job_status": _status, "job_cancel": _cancel,
+    "coding_task": task_text.task, "show_changes": _changes, "restore": _restored,
 }  # fmt: skip

@@ -1,0 +1,188 @@
+"""What the agent of a coding task can use: the engine's tools, with edits and test runs bound to the task's tree."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from regreen.agent.ask_user import ask_user
+from regreen.agent.tool import MOSTLY_TAIL, Tool, ToolContext, ToolReply
+from regreen.errors import UsageError
+from regreen.events import EventLog
+from regreen.fix.task_tree import TaskTree
+from regreen.model import EditReport
+from regreen.policy import Ask
+from regreen.sandbox import Cancel
+from regreen.session import trust
+from regreen.session.handlers import proposal_of_arguments
+from regreen.session.toolbox import as_reply, engine_tools, without_repo
+from regreen.tools import BY_NAME, ToolSpec, check
+from regreen.wire import Json, shortened, to_object
+from regreen.workspace import is_command_bearing
+
+if TYPE_CHECKING:
+    from regreen.agent.ask_user import AskUser
+    from regreen.edits import EditPlan
+    from regreen.session.engine import Engine
+    from regreen.session.repository import Session
+
+READING = (
+    "repo_skeleton", "extract_signatures", "repo_map", "find_symbol", "search_text", "read_file",
+)  # fmt: skip
+_NOT_FOR_AGENTS = {
+    "apply_edits": ("dry_run", "commit", "hunks"),
+    "run_tests": ("wait_s", "warm"),
+    "show_changes": ("since",),
+}
+_RACES = 3
+_PATIENT_S = 3600.0  # a person may be asked before the tool goes on
+_MOST_ABOUT = 6_000  # characters of a diff that a person is asked about
+
+
+class Waiting:
+    """How long people were waited for: that is nobody's working time."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def clock(self) -> float:
+        """The time, as far as nobody was waited for."""
+        return time.monotonic() - self.seconds
+
+    def during(self, ask: Callable[[], Any]) -> Any:
+        """What `ask` gives; its time is left out of the clock."""
+        begin = time.monotonic()
+        try:
+            return ask()
+        finally:
+            self.seconds += time.monotonic() - begin
+
+
+class TaskTools:
+    """Makes the tools of one task."""
+
+    def __init__(
+        self, engine: Engine, session: Session, tree: TaskTree, log: EventLog, waiting: Waiting, ask: AskUser | None
+    ) -> None:
+        self._engine = engine
+        self._session = session
+        self._tree = tree
+        self._log = log
+        self._waiting = waiting
+        self._ask = ask
+
+    def all(self) -> tuple[Tool, ...]:
+        """Every tool that the agent of this task is offered."""
+        reading = engine_tools(partial(self._engine.call_in, self._session), names=READING)
+        asking = ask_user(self._ask_user if self._ask is not None else None)
+        return (*reading, self._changes(), self._editing(), self._testing(), asking)
+
+    def _changes(self) -> Tool:
+        return self._tool("show_changes", lambda _args, _context: to_object(self._session.changes(self._log.run_id)))
+
+    def _editing(self) -> Tool:
+        return self._tool("apply_edits", lambda args, _context: to_object(self._edit(args)), timeout_s=_PATIENT_S)
+
+    def _testing(self) -> Tool:
+        limits = self._session.settings.limits
+        return self._tool(
+            "run_tests",
+            lambda args, context: to_object(self._run_tests(args, context)),
+            timeout_s=limits.test_timeout_s + _PATIENT_S,
+            head_share=MOSTLY_TAIL,
+        )
+
+    def _tool(self, name: str, work: Callable[[dict[str, Any], ToolContext], dict[str, Json]], **more: Any) -> Tool:
+        spec = BY_NAME[name]
+        withheld = ("repo", *_NOT_FOR_AGENTS.get(name, ()))
+
+        def run(arguments: Mapping[str, Json], context: ToolContext) -> ToolReply:
+            def answer() -> dict[str, Json]:
+                for argument in withheld:
+                    if argument in arguments:
+                        raise UsageError("unknown_argument", f"{name} takes no `{argument}` here", "leave it out")
+                return work(check(spec, arguments), context)
+
+            return as_reply(name, self._engine.answer(name, answer))
+
+        return Tool(name, spec.description, _schema(spec, withheld), run, read_only=spec.read_only, **more)
+
+    # --- edits ---------------------------------------------------------------------------------------
+
+    def _edit(self, args: Mapping[str, Any]) -> EditReport:
+        """Apply edits, all or none; where a file changes in the very moment, they are judged again."""
+        proposal = proposal_of_arguments(args)
+        plan = self._tree.plan(proposal, args.get("expected_sha256", {}))
+        if not plan.report.ok:
+            return plan.report
+        self._allow("edit", "".join(f.diff for f in plan.report.files))
+        report = self._commit(plan)
+        for _ in range(_RACES):
+            if report.ok:
+                break
+            plan = self._tree.plan(proposal, args.get("expected_sha256", {}))
+            if not plan.report.ok:
+                return plan.report
+            report = self._commit(plan)
+        return report
+
+    def _commit(self, plan: EditPlan) -> EditReport:
+        before = {c.path: c.before_sha for c in plan.changes if is_command_bearing(c.path)}
+        report = self._tree.commit(plan)
+        if report.ok and before:
+            trust.taint(self._session.store, self._session.key, before)
+        return report
+
+    # --- tests ---------------------------------------------------------------------------------------
+
+    def _run_tests(self, args: Mapping[str, Any], context: ToolContext) -> Any:
+        self._allow("run", f"tests: {', '.join(args.get('selection', ())) or 'all'}")
+        session = self._session
+        return self._tree.note(
+            lambda heard: session.run_suite(
+                args.get("selection", ()),
+                argv=args.get("argv", ()),
+                timeout_s=args.get("timeout_s", 0.0),
+                last_failed=args.get("last_failed", False),
+                runner=args.get("runner", "auto"),
+                cancel=context.cancel,
+                on_progress=lambda p: context.on_progress(f"tests: {p.done} of {p.total or '?'}"),
+                log_folder=session.store.run_folder(self._log.run_id),
+                on_written=heard,
+            )
+        )
+
+    # --- people --------------------------------------------------------------------------------------
+
+    def _allow(self, action: Any, about: str) -> None:
+        """Ask whoever decides. Raises Refused; both answers are recorded."""
+        allowed = False
+        try:
+            self._waiting.during(lambda: self._session.allow(action, shortened(about, _MOST_ABOUT)))
+            allowed = True
+        finally:
+            self._log.emit("permission", action=action, allowed=allowed)
+
+    def approve(self, tool: Tool, arguments: Mapping[str, Json], _cancel: Cancel) -> bool:
+        """May a tool that is none of ours be called? The mode decides, or a person."""
+        mode = self._session.settings.mode
+        if mode in ("plan", "auto"):
+            return mode == "auto"
+        about = shortened(json.dumps(arguments, ensure_ascii=False, indent=1), _MOST_ABOUT)
+        question = Ask("needs_approval", f"the agent wants to call {tool.name}", "approve it", about)
+        return self._waiting.during(lambda: self._session.ask(question))
+
+    def _ask_user(self, question: str, options: tuple[str, ...], cancel: Cancel) -> str | None:
+        assert self._ask is not None
+        ask = self._ask
+        return self._waiting.during(lambda: ask(question, options, cancel))
+
+
+def _schema(spec: ToolSpec, withheld: Collection[str]) -> dict[str, Json]:
+    schema = without_repo(spec.checked_schema)
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    return {**schema, "properties": {k: v for k, v in properties.items() if k not in withheld}}
