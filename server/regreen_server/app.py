@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from regreen_server import resources, sampling
+from regreen.agent.offers import Offers
+from regreen_server import elicitation, resources, sampling
 from regreen_server.calls import Answer, Caller, ErrorAnswer, Report
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
         if params.name not in (names := [spec.name for spec in offer.tools()]):
             return as_call_result(_unknown_tool(params.name, names))
 
-        ask = sampling.offered(ctx.session)
-        return as_call_result(await caller.call(params.name, params.arguments or {}, _reporter(ctx), sampling=ask))
+        offers = Offers(sampling.offered(ctx.session), elicitation.offered(ctx.session))
+        return as_call_result(await caller.call(params.name, params.arguments or {}, _reporter(ctx), offers=offers))
 
     async def list_resources(_ctx: ServerRequestContext[Any], _p: PaginatedRequestParams | None) -> ListResourcesResult:
         return resources.listed()

@@ -17,10 +17,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import Refused, RegreenError
 
 if TYPE_CHECKING:
-    from regreen.providers.sampling import SamplingAsk
     from regreen.sandbox import Cancel
     from regreen.wire import Json
 
@@ -75,7 +75,7 @@ class ToolEngine(Protocol):
         *,
         on_progress: Callable[[str], None] | None = None,
         cancel: Cancel | None = None,
-        sampling: SamplingAsk | None = None,
+        offers: Offers = NOTHING,
     ) -> Answer: ...
 
     def recover(self) -> object: ...
@@ -140,16 +140,16 @@ class Caller:
         self._turn = asyncio.Semaphore(MAX_CALLS)
 
     async def call(
-        self, tool: str, arguments: Mapping[str, object], report: Report, *, sampling: SamplingAsk | None = None
+        self, tool: str, arguments: Mapping[str, object], report: Report, *, offers: Offers = NOTHING
     ) -> Answer:
-        """The result of one call. Cancelling this coroutine cancels the call. `sampling` asks the client's model."""
+        """The result of one call. Cancelling this coroutine cancels the call."""
         from regreen.sandbox import Cancel
 
         self._slot.start()
         cancel = Cancel()
         said = _Said()
         async with self._turn:
-            done = _in_thread(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel, sampling))
+            done = _in_thread(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel, offers))
             try:
                 await _accompany(done, said, report)
             except asyncio.CancelledError:  # never set it later: a job that the call began may go on
@@ -163,11 +163,11 @@ class Caller:
         arguments: Mapping[str, object],
         on_progress: Callable[[str], None],
         cancel: Cancel,
-        sampling: SamplingAsk | None,
+        offers: Offers,
     ) -> Answer:
         try:
             engine = self._slot.ready()
-            return engine.call(tool, arguments, on_progress=on_progress, cancel=cancel, sampling=sampling)
+            return engine.call(tool, arguments, on_progress=on_progress, cancel=cancel, offers=offers)
         except RegreenError as e:
             return ErrorAnswer(e.kind, e.message, e.hint)
         except Exception:

@@ -51,7 +51,7 @@ class StubEngine:
         *,
         on_progress: Callable[[str], None] | None = None,
         cancel: Cancel | None = None,
-        sampling: object = None,
+        offers: object = None,
     ) -> Answer:
         assert on_progress and cancel
         match arguments.get("path"):

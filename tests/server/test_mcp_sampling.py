@@ -16,9 +16,10 @@ from mcp_types import CreateMessageResult, ErrorData, TextContent
 from support.gitrepos import make_repo, whole_state
 from support.mcp_clients import LEGACY_VERSION, REGREEN, RawServer, raw_server, server_environment
 
+from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import RegreenError
 from regreen.providers.messages import ModelRequest, said
-from regreen.providers.sampling import SamplingAsk, SamplingProvider
+from regreen.providers.sampling import SamplingProvider
 from regreen_server.app import Offer, create_server
 from regreen_server.calls import Caller, EngineSlot
 
@@ -56,12 +57,12 @@ class Asker:
         *,
         on_progress: Callable[[str], None] | None = None,
         cancel: object = None,
-        sampling: SamplingAsk | None = None,
+        offers: Offers = NOTHING,
     ) -> Answer:
-        if sampling is None:
+        if offers.sampling is None:
             return Answer("none is offered")
         try:
-            response = asyncio.run(SamplingProvider(sampling, timeout_s=self._timeout_s).ask(QUESTION))
+            response = asyncio.run(SamplingProvider(offers.sampling, timeout_s=self._timeout_s).ask(QUESTION))
         except RegreenError as e:
             return Answer(f"{e.kind}: {e.message}")
         return Answer(f"{response.model} {response.stop}: {response.message.text} ({response.usage.total} tokens)")

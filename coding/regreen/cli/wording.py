@@ -72,6 +72,7 @@ _WORDS = {
 _WORD = re.compile(rf"(?<![\w./-])(`?)({'|'.join(_WORDS)})\1(?![\w/=-]|\.\w)")
 
 
+_FILE_KEYS = re.compile(r"\b(in|below) \[[a-z]+\]")
 _DRY_RUN = re.compile(r"use `dry_run`, or start regreen with")
 _LINES_SHOWN = re.compile(r"[;:]? ?copy SEARCH from the lines shown")
 
@@ -85,6 +86,8 @@ def worded(text: str, options: Collection[str] | None = None) -> str:
         text = _DRY_RUN.sub("leave it with", text)
     for phrase, said in _PHRASES:
         text = re.sub(phrase, said, text)
+    if _FILE_KEYS.search(text):  # speaks of keys of the settings file
+        return text.strip()
     return _WORD.sub(lambda m: f"`{_WORDS[m[2]]}`", text).strip()
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import Refused, RegreenError, UsageError
 from regreen.jobs import STOP_S, Jobs
 from regreen.model import RestoreReport
@@ -34,7 +35,6 @@ from regreen.wire import Json, encodable, shortened, to_json
 if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
     from regreen.agent.ask_user import AskUser
     from regreen.events import Subscriber
-    from regreen.providers.sampling import SamplingAsk
     from regreen.session.fixing import FixJob, FixOptions
     from regreen.session.resuming import Anew
     from regreen.session.tasks import TaskJob, TaskOptions
@@ -131,17 +131,17 @@ class Engine:
         *,
         on_progress: OnProgress | None = None,
         cancel: Cancel | None = None,
-        sampling: SamplingAsk | None = None,
+        offers: Offers = NOTHING,
     ) -> ToolResult:
         """Run a tool. Never raises RegreenError: a refused or invalid call gives `is_error` and the error's JSON.
 
-        `sampling` asks the caller's own model, where the caller offers it; a job may do so until its end.
+        `offers` are what the caller offers besides: its own model, a person who can be asked.
         """
 
         def work() -> dict[str, Json]:
             args = _checked(tool, arguments)
             session = self.session(args.pop("repo", ""))
-            return HANDLERS[tool](Call(self, session, args, on_progress, cancel, sampling, self.caller_present))
+            return HANDLERS[tool](Call(self, session, args, on_progress, cancel, offers, self.caller_present))
 
         return self.answer(tool, work)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import Busy, UsageError
 from regreen.jobs import STOP_S, Job
 from regreen.model import FileText, Proposal, Replacement
@@ -18,7 +19,6 @@ from regreen.wire import Json, to_json, to_object
 from regreen.workspace.paths import check_size
 
 if TYPE_CHECKING:
-    from regreen.providers.sampling import SamplingAsk
     from regreen.session.engine import Engine
 
 OnProgress: TypeAlias = Callable[[str], None]
@@ -33,15 +33,15 @@ _FOUND = 50
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call: whose engine, which repository, with what, who wants to hear of it or may cancel it, and how the
-    caller's own model is asked."""
+    """One tool call: whose engine, which repository, with what, who wants to hear of it or may cancel it, and what the
+    caller offers besides."""
 
     engine: Engine
     session: Session
     args: dict[str, Any]
     on_progress: OnProgress | None
     cancel: Cancel | None
-    sampling: SamplingAsk | None = None
+    offers: Offers = NOTHING
     caller_present: bool = True  # can whoever calls call again, and submit fixes?
 
 
@@ -141,7 +141,7 @@ def _fix(call: Call) -> dict[str, Json]:
         budget_s=a.get("budget_s", 0.0),
         keep_partial=a.get("keep_partial", False),
         caller_present=call.caller_present,
-        sampling=call.sampling,
+        sampling=call.offers.sampling,
     )
     fix_job = call.engine.fix(call.session, options)
     _wait(fix_job.job, call, stop_on_cancel=True)
@@ -158,7 +158,7 @@ def _task(call: Call) -> dict[str, Json]:
         budget_s=a.get("budget_s", 0.0),
         budget_tokens=a.get("budget_tokens", 0),
     )
-    job = call.engine.task(call.session, options).job
+    job = call.engine.task(call.session, options, ask=call.offers.ask_user).job
     _wait(job, call, stop_on_cancel=True)
     return job.data()
 

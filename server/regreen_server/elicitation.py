@@ -1,0 +1,79 @@
+"""The person behind the client, where the client offers elicitation: a question of the agent's, asked in the client's
+own window, for an engine that works in other threads.
+
+As for sampling: only in the protocol era in which a server may ask on its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from mcp.server.session import ServerSession
+
+    from regreen.agent.ask_user import AskUser
+    from regreen.sandbox import Cancel
+
+_ANSWER = "answer"
+
+
+def offered(session: ServerSession) -> AskUser | None:
+    """How the person is asked, from any thread; None where the client offers no forms. Call it from the event loop.
+
+    An answer that was declined is "" (the agent decides by itself); a dialog that was closed, a client that has gone
+    and a cancelled call are no answer at all.
+    """
+    capabilities = session.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    if elicitation is None or not session.can_send_request:
+        return None
+    if elicitation.form is None and elicitation.url is not None:  # only pages; an empty capability means forms
+        return None
+    loop = asyncio.get_running_loop()
+
+    def ask(question: str, options: tuple[str, ...], cancel: Cancel) -> str | None:
+        asked = _asked(session, question, options)
+        try:
+            answer = asyncio.run_coroutine_threadsafe(asked, loop)
+        except RuntimeError:  # the server's loop has ended
+            asked.close()
+            return None
+        with cancel.waking(lambda: _take_back(answer)):
+            return _answer(answer)
+
+    return ask
+
+
+def _take_back(answer: Future[str | None]) -> None:
+    answer.cancel()
+
+
+def _answer(answer: Future[str | None]) -> str | None:
+    from concurrent.futures import CancelledError
+
+    from mcp.shared.exceptions import MCPError
+
+    try:
+        return answer.result()
+    except (CancelledError, MCPError):  # taken back, the server ends, or the client refuses: nobody answers
+        return None
+
+
+async def _asked(session: ServerSession, question: str, options: Sequence[str]) -> str | None:
+    from regreen.wire import encodable
+
+    result = await session.elicit_form(str(encodable(question)), _form(options))
+    if result.action == "accept":
+        return str((result.content or {}).get(_ANSWER, "")).strip()
+    return "" if result.action == "decline" else None
+
+
+def _form(options: Sequence[str]) -> dict[str, Any]:
+    field: dict[str, Any] = {"type": "string", "title": "Answer"}
+    if options:
+        field["enum"] = list(options)
+    return {"type": "object", "properties": {_ANSWER: field}, "required": [_ANSWER]}
