@@ -53,6 +53,8 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/testing.py
 	$(BIN)/python benchmarks/loop.py
+	$(BIN)/python benchmarks/agent.py
+	$(BIN)/python benchmarks/model_fix.py
 	$(BIN)/python benchmarks/repo.py --synthetic 100000 $(TREES)
 
 # Fix runs over every bug case, and a thousand with hostile proposals.
