@@ -21,7 +21,7 @@ echo "tests/coding (quick) on $("$other/bin/python" --version)"
 # shellcheck disable=SC2086
 exec "$other/bin/python" -m pytest -q -n "$jobs" --dist worksteal tests/coding $(printf -- '--ignore-glob=tests/coding/%s ' \
     'test_runner_*' test_attacks.py test_attacks_commands.py test_attacks_running.py test_edits_faults.py \
-    test_attacks_git.py test_fix_adversarial.py test_fix_cheats.py test_fix_corpus.py test_fix_crash_fuzz.py \
+    test_attacks_git.py test_coding_task.py test_fix_adversarial.py test_fix_cheats.py test_fix_corpus.py test_fix_crash_fuzz.py \
     test_fix_flaky.py test_fix_git_shapes.py test_fix_honesty.py test_fix_merging.py test_fix_run.py test_fix_scoping.py \
     test_fix_users_edits.py test_fix_worktrees.py test_gates.py 'test_jobs_*' test_journal_crash.py test_locking.py \
     test_fix_steps.py test_recording.py test_replay_copies.py test_snapshots_known.py test_session.py \

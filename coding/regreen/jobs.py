@@ -36,7 +36,7 @@ _POLL_S = 0.25  # how often a waiting caller looks for progress to pass on
 _TOLD_EVERY_S = 0.5  # how often progress is written down for other processes
 _PROGRESS = "progress"  # the file in the run's folder that holds the latest
 _MAX_PROGRESS_BYTES = 1000
-_ATTEMPT_DETAILS = ("failures", "edits", "tree")
+_ATTEMPT_DETAILS = ("failures", "edits", "tree", "refusal_report")
 
 
 def born(pid: int) -> str | None:

@@ -133,15 +133,17 @@ def test_runs_and_tasks_are_listed_by_repository_the_newest_first(store: Store) 
 def test_a_resumed_run_begins_with_what_was_kept_and_tells_what_was_tried(tmp_path: Path) -> None:
     root = make_repo(tmp_path / "r", HALVES)
     with engine_on(root) as engine:
-        old = run_script(engine, script(tmp_path, [PRICE, USELESS]), max_attempts=2, paths=("shop.py",))
+        unfit = [replacement("shop.py", "    return n +  3", "    return n + 2")]
+        old = run_script(engine, script(tmp_path, [PRICE, unfit, USELESS]), max_attempts=2, paths=("shop.py",))
         assert old["outcome"]["reason"] == "attempt_limit"
         new = engine.resume(old["job_id"], Anew(proposer="caller"))
         assert new.job.wait(100) == "waiting_for_edits"
         told = new.job.data()
         assert [(a["state"], a["kept"]) for a in told["attempts"]] == [("improved", True)]  # type: ignore[index, union-attr]
         brief = new.run.brief
-        assert [t.state for t in brief.tried][:2] == ["improved", "same"]
-        assert "n * 4" in brief.tried[1].diff
+        assert [t.state for t in brief.tried][:3] == ["improved", "refused", "same"]
+        assert "closest place" in brief.tried[1].result
+        assert "n * 4" in brief.tried[2].diff
         assert brief.failing == ("test_shop.py::test_tax",)
         done = ok(engine, "submit_fix", job_id=new.job.id, replacements=TAX)
         assert done["outcome"]["reason"] == "fixed"

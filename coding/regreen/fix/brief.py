@@ -87,8 +87,12 @@ def _tried(attempt: Attempt) -> Tried:
     diff = attempt.diff
     if len(diff) > _MAX_DIFF_CHARS:
         diff = diff[:_MAX_DIFF_CHARS] + f"\n... {len(diff) - _MAX_DIFF_CHARS} characters left out\n"
-    told = _refused_edits(attempt.edits) if attempt.state is AttemptState.REFUSED else ""
-    return Tried(attempt.number, attempt.state, attempt.note, diff, told or attempt.message)
+    return Tried(attempt.number, attempt.state, attempt.note, diff, refusal_report(attempt) or attempt.message)
+
+
+def refusal_report(attempt: Attempt) -> str:
+    """Of an attempt whose edits did not fit: what was wrong with each, and where it may have meant; "" for others."""
+    return _refused_edits(attempt.edits) if attempt.state is AttemptState.REFUSED else ""
 
 
 def _refused_edits(edits: Sequence[EditResult]) -> str:

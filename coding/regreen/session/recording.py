@@ -39,7 +39,11 @@ class Recorder:
 
     def attempt(self, number: int, proposal: Proposal, attempt: Attempt) -> None:
         """Keep one attempt; durable when this returns."""
+        from regreen.fix.brief import refusal_report  # not at the top: whoever only lists runs needs no loop
+
         told = {k: v for k, v in to_object(attempt).items() if k != "edits"} | {"tree": attempt.tree}
+        if report := refusal_report(attempt):
+            told["refusal_report"] = report
         with self._store.transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?)",

@@ -36,8 +36,8 @@ _DETAILS = ("failures", "tree")  # of an attempt, that are not told
 _FROM_OUTSIDE = ("cancelled", "budget", "proposer_failed")  # the proposals do not tell these ends
 _LATER = """
 SELECT t.id, e.path FROM transactions t JOIN entries e ON e.txn = t.id
-WHERE t.repo = ? AND t.state = 'applied' AND t.created >= ? AND (t.label = 'apply_edits' OR t.label LIKE 'attempt %'
-OR t.label LIKE 'undo txn-%' OR t.label LIKE 'rewind %') ORDER BY t.rowid, e.seq
+WHERE t.repo = ? AND t.state = 'applied' AND t.created >= ? AND (t.label IN ('apply_edits', 'task')
+OR t.label LIKE 'attempt %' OR t.label LIKE 'undo txn-%' OR t.label LIKE 'rewind %') ORDER BY t.rowid, e.seq
 """
 _EDITABLE = re.compile(r"""['"](/[^'"\n]+)['"]""")
 

@@ -156,4 +156,8 @@ def _tried(number: int, attempt: Mapping[str, Any]) -> Tried:
     diff = attempt.get("diff", "")
     if len(diff) > _MAX_DIFF_CHARS:
         diff = f"{diff[:_MAX_DIFF_CHARS]}\n... {len(diff) - _MAX_DIFF_CHARS} characters left out\n"
-    return Tried(number, state, attempt.get("note", ""), diff, attempt.get("message", ""))
+    return Tried(number, state, attempt.get("note", ""), diff, _result(attempt))
+
+
+def _result(attempt: Mapping[str, Any]) -> str:
+    return attempt.get("refusal_report") or attempt.get("message", "")
