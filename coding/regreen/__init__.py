@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regreen.agent.functions import tool
+    from regreen.agent.tool import Tool, ToolContext, ToolReply
     from regreen.api import open  # noqa: A004
     from regreen.errors import Busy, ConfigError, EnvironmentFault, Refused, RegreenError, UsageError
     from regreen.model import (
@@ -42,8 +44,11 @@ if TYPE_CHECKING:
         SuiteStatus,
         Symbol,
         SymbolReport,
+        TaskOutcome,
+        TaskUsage,
     )
     from regreen.session import Engine, FixJob, FixOptions, Session, ToolResult
+    from regreen.session.tasks import TaskDone, TaskOptions
 
 _HOMES = {
     "regreen.api": ("open",),
@@ -52,9 +57,12 @@ _HOMES = {
         "Attempt", "AttemptState", "Brief", "ChangeReport", "Definition", "EditReport", "Failure", "FileSymbols",
         "FileText", "Outcome", "Proposal", "RankedSymbol", "Reference", "Replacement", "RepoMap", "RestoreReport",
         "SearchMatch", "SearchReport", "SignatureReport", "Skeleton", "Skipped", "StopReason", "SuiteReport",
-        "SuiteStatus", "Symbol", "SymbolReport",
+        "SuiteStatus", "Symbol", "SymbolReport", "TaskOutcome", "TaskUsage",
     ),
     "regreen.session": ("Engine", "FixJob", "FixOptions", "Session", "ToolResult"),
+    "regreen.session.tasks": ("TaskDone", "TaskOptions"),
+    "regreen.agent.functions": ("tool",),
+    "regreen.agent.tool": ("Tool", "ToolContext", "ToolReply"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -94,9 +102,17 @@ __all__ = [
     "SuiteStatus",
     "Symbol",
     "SymbolReport",
+    "TaskDone",
+    "TaskOptions",
+    "TaskOutcome",
+    "TaskUsage",
+    "Tool",
+    "ToolContext",
+    "ToolReply",
     "ToolResult",
     "UsageError",
     "open",
+    "tool",
 ]
 
 

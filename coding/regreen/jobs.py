@@ -32,6 +32,7 @@ View: TypeAlias = Callable[[], dict[str, Json]]
 _log = logging.getLogger(__name__)
 STOP_S = 15.0
 """How long the end of a job is waited for: its processes die at once, restoring takes the rest."""
+_LONG_S = 3600.0
 _POLL_S = 0.25  # how often a waiting caller looks for progress to pass on
 _TOLD_EVERY_S = 0.5  # how often progress is written down for other processes
 _PROGRESS = "progress"  # the file in the run's folder that holds the latest
@@ -191,6 +192,13 @@ class Job:
                 on_progress(progress)
             if state != "running" or time.monotonic() >= end or (cancel is not None and cancel.is_set()):
                 return state
+
+    def wait_for_end(self, *, on_progress: Callable[[str], None] | None = None) -> None:
+        """Wait until the job is done, however long it takes. Raises its error, where it has one."""
+        while self.wait(_LONG_S, on_progress=on_progress) != "done":
+            pass
+        if self.error is not None:
+            raise self.error
 
     def stop(self, timeout_s: float) -> bool:
         """Cancel and wait for the end. True if it ended (and so restored what it changed) in time."""

@@ -18,6 +18,7 @@ from support.engines import QUICK, engine_on, ok, refused
 from support.repos import BUG, CALC, FIX, differences, dirty_repo, fingerprint, git, make_repo, red_repo
 from support.tasks import calls, edits, replies, run_task, says
 
+import regreen
 from regreen.errors import RegreenError
 from regreen.events import Event
 from regreen.policy import Ask
@@ -311,3 +312,21 @@ def test_without_a_configured_model_the_tool_says_what_to_type(tmp_path: Path) -
         error = refused(engine, "coding_task", task="x")
     assert error["kind"] == "config_refused"
     assert "ANTHROPIC_API_KEY" in error["hint"]
+
+
+def test_a_program_lends_the_agent_a_tool_of_its_own_and_gets_the_end_as_values(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    heard: list[str] = []
+
+    @regreen.tool(read_only=True)
+    def lookup_ticket(number: int) -> str:
+        """Look up a ticket of the tracker."""
+        return f"ticket {number}: the rate is added"
+
+    script = replies(tmp_path, [calls(("lookup_ticket", {"number": 7})), RIGHT, DONE])
+    with regreen.open(root) as session:
+        options = TaskOptions("do it", provider="scripted", script=script)
+        done = session.do(options, tools=[lookup_ticket], on_event=lambda e: heard.append(e.kind))
+    assert (done.outcome.reason, done.outcome.kept_files, done.usage.calls) == ("completed", ("calc.py",), 3)
+    assert "+" + FIX in done.diff
+    assert heard.count("tool_result") == 2

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ def test_a_file_is_read_in_pages_also_through_the_python_door(tmp_path: Path) ->
 
 
 def agents(engine: Engine, *names: str) -> Toolbox:
-    tools = engine_tools(engine.session().call_engine or engine.call, names=names or None)
+    tools = engine_tools(partial(engine.call_in, engine.session()), names=names or None)
     return Toolbox(tools, settings=engine.settings.agent)
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from regreen.wire import Json, encodable, shortened, to_json
 
 if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
     from regreen.agent.ask_user import AskUser
+    from regreen.agent.tool import Tool
     from regreen.events import Subscriber
     from regreen.session.fixing import FixJob, FixOptions
     from regreen.session.resuming import Anew
@@ -91,7 +91,7 @@ class Engine:
             if known is None:
                 settings = self.settings if self.caller_present else replace(self.settings, watch=False)
                 known = Session(root, settings, self.store, self.jobs, approve=self._approve)
-                known.call_engine = partial(self.call_in, known)
+                known.engine = self
                 self._tidy(known)
                 self._sessions[root] = known
             return known
@@ -196,15 +196,17 @@ class Engine:
         *,
         on_event: Subscriber | None = None,
         ask: AskUser | None = None,
+        tools: Sequence[Tool] = (),
     ) -> TaskJob:
         """Start a coding task as a job of this engine. `on_event` hears its events from the first one on, from the
-        job's threads; `ask` asks the user a question of the agent's, and gives None where nobody answers."""
+        job's threads; `ask` asks the user a question of the agent's, and gives None where nobody answers; `tools` are
+        offered to it besides the engine's."""
         from regreen.session.tasks import start_task
 
         with self._lock:
             if self._closed:
                 raise UsageError("invalid_arguments", "the engine is closed", "open it again")
-            return start_task(self, session, options, on_event=on_event, ask=ask)
+            return start_task(self, session, options, on_event=on_event, ask=ask, tools=tools)
 
     def resume(self, run_id: str, anew: Anew | None = None) -> FixJob:
         """Go on from a run that ended without a fix, or died, in a new run: its request, fresh counters, what it had

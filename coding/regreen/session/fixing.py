@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -15,7 +16,7 @@ from regreen.fix import FixRequest, FixRun, Scope, StopRules, drive
 from regreen.fix.proposer import Proposer
 from regreen.fix.scope import matches
 from regreen.jobs import Job
-from regreen.model import Attempt, Proposal, StopReason, TamperPolicy, Tried
+from regreen.model import Attempt, Outcome, Proposal, StopReason, TamperPolicy, Tried
 from regreen.proposers.caller import CallerProposer
 from regreen.proposers.chain import ChainProposer
 from regreen.proposers.scripted import ScriptedProposer
@@ -140,6 +141,14 @@ def start_fix(session: Session, options: FixOptions) -> FixJob:
         settled=lambda: fix_job.run.outcome is not None,
     )
     return fix_job
+
+
+def fixed(session: Session, options: FixOptions, on_progress: Callable[[str], None] | None = None) -> Outcome:
+    """Start a run and wait for its end. Raises RegreenError where the run could not be made."""
+    fix_job = start_fix(session, options)
+    fix_job.job.wait_for_end(on_progress=on_progress)
+    assert fix_job.run.outcome is not None
+    return fix_job.run.outcome
 
 
 def _emit(log: EventLog, kind: EventKind, **data: object) -> None:

@@ -43,17 +43,18 @@ from regreen.wire import Json
 from regreen.workspace import Journal, Workspace
 
 if TYPE_CHECKING:
+    from regreen.agent.tool import Tool
+    from regreen.events import Subscriber
     from regreen.repo import FileList
-    from regreen.session.engine import ToolResult
+    from regreen.session.engine import Engine, ToolResult
     from regreen.session.fixing import FixOptions
+    from regreen.session.tasks import TaskDone, TaskOptions
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
     from regreen.testing.warm import CoverageMap, WarmPytest
 
 Approve = Callable[[Ask], bool]
 """Asks somebody; True means: yes, this once."""
-
-_LONG_S = 3600.0
 
 
 class Session:
@@ -73,7 +74,7 @@ class Session:
         self.journal = Journal(store, self.workspace, merge=merge)
         self.redact = Redactor.from_environ(settings.may_be_told)
         self._approve = approve
-        self.call_engine: toolbox.ToolCaller | None = None  # its engine's tools, on this session
+        self.engine: Engine | None = None  # whose session this is
         self._understanding = Understanding(self)
         with store.transaction() as db:
             db.execute("INSERT OR IGNORE INTO repos VALUES (?, ?)", (self.key, str(self.root)))
@@ -312,15 +313,16 @@ class Session:
 
         To follow a run, to submit fixes of one's own or to cancel, use `Engine.fix`, which returns at once.
         """
-        from regreen.session.fixing import FixOptions, start_fix
+        from regreen.session.fixing import FixOptions, fixed
 
-        fix_job = start_fix(self, options or FixOptions())
-        while fix_job.job.wait(_LONG_S, on_progress=on_progress) != "done":
-            pass
-        if fix_job.job.error is not None:
-            raise fix_job.job.error
-        assert fix_job.run.outcome is not None
-        return fix_job.run.outcome
+        return fixed(self, options or FixOptions(), on_progress)
+
+    def do(self, task: str | TaskOptions, tools: Sequence[Tool] = (), on_event: Subscriber | None = None) -> TaskDone:
+        """Let the agent do a coding task and wait for the end; `tools` (see `regreen.tool`) are offered to it besides.
+        Raises RegreenError where the task could not be begun."""
+        from regreen.session.tasks import done
+
+        return done(self, task, tools, on_event)
 
     def last_failed(self) -> tuple[str, ...]:
         """Ids that failed when they were last run; empty where none did, or none is known."""

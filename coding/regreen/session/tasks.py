@@ -29,14 +29,16 @@ from regreen.session.repository import Session
 from regreen.session.scoping import default_paths, own_paths
 from regreen.session.task_brief import first_message, hint_for
 from regreen.session.task_tools import TaskTools, Waiting
+from regreen.session.toolbox import engine_of
 from regreen.store import new_id
 from regreen.tools.text import say
 from regreen.wire import Json, shortened, to_json, to_object
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from regreen.agent.ask_user import AskUser
+    from regreen.agent.tool import Tool
     from regreen.events import Subscriber
     from regreen.providers.client import ModelClient
     from regreen.session.engine import Engine
@@ -110,6 +112,7 @@ def start_task(
     *,
     on_event: Subscriber | None = None,
     ask: AskUser | None = None,
+    tools: Sequence[Tool] = (),
 ) -> TaskJob:
     """Take the work tree and start the task in a job. Raises RegreenError before anything happens."""
     options = _checked(options)
@@ -118,7 +121,7 @@ def start_task(
     lock = session.run_lock()
     session.acquire(lock)
     try:
-        work = _Work(engine, session, options, on_event, ask)
+        work = _Work(engine, session, options, on_event, ask, tools)
     except BaseException:
         lock.release()
         raise
@@ -131,6 +134,27 @@ def start_task(
 
     work.task.job.start(run, work.task.view, settled=lambda: work.task.outcome is not None)
     return work.task
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDone:
+    """A task at its end: how it ended, what it had changed (also where that was taken back), what models have used."""
+
+    job_id: str
+    outcome: TaskOutcome
+    diff: str
+    usage: TaskUsage
+
+
+def done(
+    session: Session, task: str | TaskOptions, tools: Sequence[Tool] = (), on_event: Subscriber | None = None
+) -> TaskDone:
+    """Start a task and wait for its end. Raises RegreenError where it could not be begun."""
+    options = TaskOptions(task) if isinstance(task, str) else task
+    started = engine_of(session).task(session, options, on_event=on_event, tools=tools)
+    started.job.wait_for_end()
+    assert started.outcome is not None
+    return TaskDone(started.job.id, started.outcome, started.diff, started.usage)
 
 
 def _checked(options: TaskOptions) -> TaskOptions:
@@ -147,9 +171,16 @@ class _Work:
     """One task, from its start to its end. `task` is what others see of it."""
 
     def __init__(
-        self, engine: Engine, session: Session, options: TaskOptions, on_event: Subscriber | None, ask: AskUser | None
+        self,
+        engine: Engine,
+        session: Session,
+        options: TaskOptions,
+        on_event: Subscriber | None,
+        ask: AskUser | None,
+        tools: Sequence[Tool],
     ) -> None:
         self._session = session
+        self._more_tools = tuple(tools)
         self._options = options
         limits = session.settings.limits
         budget_s = options.budget_s or DEFAULT_BUDGET_S
@@ -200,7 +231,7 @@ class _Work:
 
     async def _agent(self) -> AgentEnd:
         settings = self._session.settings
-        tools = (*self._own_tools.all(), *await asyncio.to_thread(self._servers.tools))
+        tools = (*self._own_tools.all(), *self._more_tools, *await asyncio.to_thread(self._servers.tools))
         toolbox = Toolbox(
             tools,
             settings=settings.agent,

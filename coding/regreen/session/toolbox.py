@@ -15,7 +15,7 @@ from regreen.tools import TOOLS, ToolSpec
 from regreen.wire import Json, to_object
 
 if TYPE_CHECKING:
-    from regreen.session.engine import ToolResult
+    from regreen.session.engine import Engine, ToolResult
     from regreen.session.repository import Session
 
 Form: TypeAlias = Literal["anthropic", "openai", "mcp"]
@@ -76,10 +76,15 @@ def call_session(
     session: Session, name: str, arguments: Mapping[str, object], cancel: Cancel | None = None
 ) -> ToolResult:
     """Run a tool of the session's engine. Raises UsageError for a session that was made without one."""
-    if session.call_engine is None:
+    return engine_of(session).call_in(session, name, arguments, cancel=cancel)
+
+
+def engine_of(session: Session) -> Engine:
+    """The engine that made a session. Raises UsageError for one that was made without."""
+    if session.engine is None:
         raise UsageError("session_unknown", "this session belongs to no engine, which has the tools",
                          "open it with `regreen.open`, or `Engine.session`")  # fmt: skip
-    return session.call_engine(name, arguments, cancel=cancel)
+    return session.engine
 
 
 def without_repo(schema: Mapping[str, Any]) -> dict[str, Json]:
