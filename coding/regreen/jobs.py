@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 from regreen.errors import Busy, RegreenError, UsageError
 from regreen.model import Counts, SuiteReport, SuiteStatus
 from regreen.sandbox import Cancel
-from regreen.store import Store
+from regreen.store import Store, no_room
 from regreen.wire import Json, to_object
 
 JobState: TypeAlias = Literal["running", "waiting_for_edits", "done"]
@@ -118,17 +118,27 @@ class Job:
         try:
             work()
         except RegreenError as e:
-            self.error = e
-        except Exception:  # noqa: BLE001  (outermost call of this thread: a fault of ours, logged with its traceback)
-            _log.exception("job %s failed", self.id)
-            self.error = RegreenError(
-                "internal",
-                f"job {self.id} failed by a fault of regreen; its log has the cause",
-                "report it; the files are restored at the next start",
-            )
+            self.error = self._ended(e)
+        except Exception as e:  # noqa: BLE001  (outermost call of this thread: a fault of ours, logged with its traceback)
+            fault = no_room(e) if isinstance(e, OSError) else None
+            if fault is None:
+                _log.exception("job %s failed", self.id)
+                said = f"job {self.id} failed by a fault of regreen; its log has the cause"
+                fault = RegreenError("internal", said, "report it")
+            self.error = self._ended(fault)
         finally:
             self._record_end()
             self.set_state("done")
+
+    def _ended(self, error: RegreenError) -> RegreenError:
+        """The error by which the job ended; where it could not restore, it says what becomes of that."""
+        if not self._settled():
+            once = ", once there is room" if error.kind == "io" else ""
+            left = (
+                f"what the job may have changed is still there, and is put back when the repository is used next{once}"
+            )
+            error.hint = f"{error.hint}; {left}" if error.hint else left
+        return error
 
     def _record_end(self) -> None:
         if not self._settled():
@@ -139,8 +149,8 @@ class Job:
                     "UPDATE runs SET state = 'done', finished = ?, result = ? WHERE id = ?",
                     (time.time(), json.dumps(self.data(done=True)), self.id),
                 )
-        except RegreenError:
-            _log.exception("job %s: its end could not be recorded", self.id)
+        except RegreenError as e:
+            _log.warning("job %s: its end could not be recorded: %s", self.id, e)
 
     def data(self, *, done: bool = False) -> dict[str, Json]:
         """State and result so far, as every tool that speaks of a job shows it."""
@@ -266,7 +276,9 @@ class Jobs:
         )
         if not rows:
             raise UsageError(
-                "not_found", f"there is no job {job_id!r}", "give a job_id that fix_tests or run_tests told"
+                "not_found",
+                f"there is no job {job_id!r}",
+                "give a job_id that fix_tests, run_tests or coding_task told",
             )
         return rows[0]
 
@@ -302,7 +314,7 @@ class Jobs:
     def stop_all(self, timeout_s: float) -> None:
         """Cancel every job of this process and wait for their ends, `timeout_s` in all."""
         end = time.monotonic() + timeout_s
-        jobs = [j for j in self._live.values() if j.state != "done"]
+        jobs = [j for j in list(self._live.values()) if j.state != "done"]
         for job in jobs:
             job.cancel.set()
         for job in jobs:

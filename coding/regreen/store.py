@@ -6,6 +6,7 @@ than ours is refused, never guessed at. Every change is one transaction, synchro
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -84,6 +85,18 @@ SELECT id FROM (SELECT id FROM runs WHERE finished IS NOT NULL ORDER BY finished
 WHERE id NOT IN (SELECT run_id FROM transactions WHERE state != 'rolled_back')
 """
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
+_TRANSACTION_HINT = "free disk space, or end the process that holds the database"
+_ROOM_HINT = "free disk space, or point REGREEN_STATE_DIR at a writable folder with more room"
+
+
+def no_room(error: OSError) -> EnvironmentFault | None:
+    """The error for whoever can make room, where a disk (or a quota, or a read-only mount) takes no more."""
+    if error.errno not in _NO_ROOM:
+        return None
+    where = error.filename or "a file of regreen cannot be written"
+    return EnvironmentFault("io", f"{where}: {error.strerror}", _ROOM_HINT)
+
 
 def new_id(kind: str) -> str:
     """A fresh id such as `txn-5f0c9a1e2b7d`, unguessable enough not to collide."""
@@ -156,7 +169,7 @@ class Store:
                 raise EnvironmentFault(
                     "io",
                     f"state folder {self.folder}: {e}",
-                    "free disk space or end the process that holds the database",
+                    _TRANSACTION_HINT,
                 ) from e
             except BaseException:
                 self._rollback()
@@ -174,8 +187,7 @@ class Store:
                 cursor.row_factory = sqlite3.Row
                 return cursor.fetchall()
             except sqlite3.OperationalError as e:
-                raise EnvironmentFault("io", f"state folder {self.folder}: {e}",
-                                       "free disk space or end the process that holds the database") from e  # fmt: skip
+                raise EnvironmentFault("io", f"state folder {self.folder}: {e}", _TRANSACTION_HINT) from e
 
     def put_blob(self, data: bytes) -> str:
         """Keep `data`; returns its hex sha256. The same bytes are kept once."""
@@ -193,14 +205,19 @@ class Store:
 
     def lock(self, name: str) -> FileLock:
         """A lock between processes (and threads); released by the system when its holder dies."""
-        folder = self.folder / "locks"
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder = self._made("locks")
         return FileLock(folder / f"{name}.lock", thread_local=False)
 
     def run_folder(self, run_id: str) -> Path:
         """The folder of one run's files (events, logs), made on first use."""
-        folder = self.folder / "runs" / run_id
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self._made("runs", run_id)
+
+    def _made(self, *names: str) -> Path:
+        folder = self.folder.joinpath(*names)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as e:
+            raise EnvironmentFault("io", f"state folder {folder}: {e.strerror}", _ROOM_HINT) from e
         return folder
 
     def prune_runs(self, *, keep: int = 50, keep_logs: int = 20, keep_rows: int = 500) -> None:

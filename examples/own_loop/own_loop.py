@@ -2,15 +2,19 @@
 
     ANTHROPIC_API_KEY=... python own_loop.py REPOSITORY "Make the failing tests pass."
 
+`python` is one that regreen is installed in (3.11 or newer): in the clone, `.venv/bin/python` after `make demo`.
 `ANTHROPIC_BASE_URL` (a proxy) and `MODEL` are taken from the environment, too.
 """
 
 import os
 import sys
 
-import anthropic
+try:
+    import anthropic
 
-import regreen
+    import regreen
+except ImportError as e:
+    sys.exit(f"{e}: run this with the Python that regreen is installed in")
 
 SYSTEM = "You repair code in a repository. Read before you edit, run the tests after you edited, never change a test."
 OFFERED = {"repo_map", "find_symbol", "search_text", "read_file", "apply_edits", "run_tests", "job_status"}
@@ -44,7 +48,8 @@ def output(session: regreen.Session, call: anthropic.types.ToolUseBlock) -> dict
     result = session.call(call.name, call.input)
     first_line, _, _ = result.text.partition("\n")
     print(f"{call.name}: {first_line}")
-    return {"type": "tool_result", "tool_use_id": call.id, "content": result.text, "is_error": result.is_error}
+    failed = result.is_error or result.data.get("ok") is False  # `ok`: whether the edits were applied
+    return {"type": "tool_result", "tool_use_id": call.id, "content": result.text, "is_error": failed}
 
 
 def main(repository: str, task: str) -> int:
@@ -56,4 +61,6 @@ def main(repository: str, task: str) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3 or not os.environ.get("ANTHROPIC_API_KEY"):
+        sys.exit('usage: ANTHROPIC_API_KEY=... python own_loop.py REPOSITORY "what to do"')
     sys.exit(main(*sys.argv[1:]))

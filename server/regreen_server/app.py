@@ -35,8 +35,7 @@ INSTRUCTIONS = (
     "regreen turns failing tests green. run_tests shows what is red. fix_tests returns a job_id: proposer "
     '"search" works offline (poll job_status); "caller" gives a brief, and you send fixes with submit_fix until there '
     "is an outcome. A run that does not end fixed puts every file back. repo_map, find_symbol and extract_signatures "
-    "tell what code there is, for few tokens. coding_task hands a whole task to regreen's own agent (needs a configured "
-    "model). apply_edits: blocks, diffs, patches, all or none; restore undoes. `repo` "
+    "tell what code there is, for few tokens. apply_edits: blocks, diffs, patches, all or none; restore undoes. `repo` "
     "picks a repository; leave it out for the default."
 )
 _TOOL_LIST_FRESH_MS = 3_600_000

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -130,20 +132,22 @@ def test_a_server_that_dies_is_an_error_and_ends_nothing_else(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("mode", "start_s", "why"),
     [
-        ("exits", START_S, "Connection closed; it said: token=[redacted:github-token]"),
-        ("rubbish", 1.0, "it did not answer within 1 s"),
+        ("exits", START_S, "it ended, or closed its output; it said: token=[redacted:github-token]; see its argv in "),
+        ("rubbish", 1.0, "it did not answer within 1 s; Failed to parse JSONRPC message from server; it said: "),
     ],
 )
 def test_a_server_that_does_not_start_is_left_out_with_a_note(
-    tmp_path: Path, mode: str, start_s: float, why: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: str, start_s: float, why: str
 ) -> None:
     servers = {"bad": argv(tmp_path, mode), "none": (str(tmp_path / "missing"),), "empty": ()}
     with McpServers(servers, cwd=tmp_path, redact=Redactor(), start_s=start_s) as it:
         assert it.tools() == ()
         bad, none, empty = it.notes
     assert bad.startswith(f"the MCP server `bad` is left out: {why}")
-    assert "No such file or directory" in none
-    assert empty == "the MCP server `empty` is left out: its command is empty"
+    assert f"it said: it cannot be started: No such file or directory: {tmp_path / 'missing'}; see its argv" in none
+    assert empty == "the MCP server `empty` is left out: its command is empty; see its argv in [tools.mcp.empty]"
+    assert not [note for note in it.notes if "\n" in note]
+    assert caplog.records == []  # without a handler of the program's, Python prints what is a warning, with tracebacks
     assert not any(is_alive(int(line.removeprefix("pid "))) for line in log(tmp_path) if line.startswith("pid "))
 
 
@@ -153,6 +157,62 @@ def test_a_server_that_is_being_started_is_ended_too(tmp_path: Path) -> None:
     assert until(lambda: len(log(tmp_path)) > 0)
     it.close()
     assert not is_alive(pid(tmp_path))
+
+
+def test_cancelling_while_a_server_hangs_at_its_start_ends_the_wait_and_the_server(tmp_path: Path) -> None:
+    cancel = Cancel()
+    found: list[tuple[Tool, ...]] = []
+    with McpServers({"s": argv(tmp_path, "silent")}, cwd=tmp_path) as it:
+        waiting = threading.Thread(target=lambda: found.append(it.tools(cancel=cancel)), daemon=True)
+        waiting.start()
+        assert until(lambda: len(log(tmp_path)) > 0)
+        begun = time.monotonic()
+        cancel.set()
+        waiting.join(1.0)
+        assert found == [()]
+        assert it.notes[0].startswith("the MCP server `s` is left out: it was stopped")
+    assert time.monotonic() - begun < 3.0  # alone it would be given some seconds, to end in order
+    assert not is_alive(pid(tmp_path))
+
+
+def test_a_task_that_is_cancelled_already_starts_no_server(tmp_path: Path) -> None:
+    cancel = Cancel()
+    cancel.set()
+    with McpServers({"s": argv(tmp_path, "good")}, cwd=tmp_path) as it:
+        assert it.tools(cancel) == ()
+    assert log(tmp_path) == []
+
+
+# --- their ends --------------------------------------------------------------------------------------
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(line.removeprefix("pid ")) for line in log(folder) if line.startswith("pid ")]
+
+
+def test_children_of_a_server_that_ends_in_order_end_with_it(tmp_path: Path) -> None:
+    with serving(tmp_path, "parent") as box:
+        assert said(box, "s__echo", text="x").output.text == "echo: x"
+        server, child = pids(tmp_path)
+        assert is_alive(child)
+    assert not is_alive(server)
+    assert until(lambda: not is_alive(child))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child that leaves its session is out of reach")
+def test_nothing_is_left_of_a_server_when_we_are_killed(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from regreen.agent.mcp_tools import McpServers\n"
+        f"it = McpServers({{'s': {argv(tmp_path, 'stubborn')!r}}}, cwd=Path({str(tmp_path)!r}))\n"
+        "print(len(it.tools()), flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as ours:
+        assert ours.stdout is not None
+        assert int(ours.stdout.readline()) > 0
+        server, child = pids(tmp_path)
+        assert is_alive(server)
+        ours.kill()
+    assert until(lambda: not is_alive(server) and not is_alive(child))
 
 
 def test_pages_without_end_are_read_to_a_bound(tmp_path: Path) -> None:

@@ -75,9 +75,9 @@ def test_each_turn_says_why_it_was_begun(how, transition):
 def test_turns_are_told_as_events_the_last_one_as_final():
     r = Recorded().uses().says("12 lines.").finds()
     assert [(kind, *data.values()) for kind, data in r.events] == [
-        ("turn_started", 1, "started"),
+        ("turn_started", 1, "started", 20),
         ("step", 1, False, "next_turn"),
-        ("turn_started", 2, "next_turn"),
+        ("turn_started", 2, "next_turn", 20),
         ("step", 2, True, "completed"),
     ]
 
@@ -234,7 +234,8 @@ def test_the_last_turn_asks_for_an_answer_in_words_and_ends_with_it():
     assert r.asked.messages[-1].outputs and "last turn" in r.asked.messages[-1].text
     r.says("As far as I came.")
     assert (r.end.reason, r.end.answer, r.end.turns) == (R.MAX_TURNS, "As far as I came.", 3)
-    assert "all 3 turns are used" in r.end.why and "kept" in r.end.why
+    assert r.end.why == "all 3 turns are used"
+    assert r.messages[-1].text == "As far as I came." and len(r.run.state.turns) == 3  # nothing of the run is lost
 
 
 def test_calls_in_the_last_turn_are_not_run():

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,14 +16,15 @@ from typing import Any
 
 import pytest
 from support.engines import QUICK, engine_on, ok, refused
-from support.repos import BUG, CALC, FIX, differences, dirty_repo, fingerprint, git, make_repo, red_repo
+from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, dirty_repo, fingerprint, git, make_repo, red_repo
 from support.tasks import calls, edits, replies, run_task, says
 
 import regreen
 from regreen.errors import RegreenError
 from regreen.events import Event
+from regreen.model import Proposal, Replacement
 from regreen.policy import Ask
-from regreen.session import Engine
+from regreen.session import Engine, FixOptions
 from regreen.session.tasks import TaskOptions
 from regreen.settings import load_settings
 
@@ -120,13 +122,25 @@ def test_tests_that_a_task_must_pass_cannot_be_edited_by_it(tmp_path: Path) -> N
 
 
 def test_a_test_may_be_added_and_counts(tmp_path: Path) -> None:
-    root = make_repo(tmp_path / "r", {"calc.py": CALC.replace(BUG, FIX)})
-    test = edits("test_new.py", "", "from calc import mean\n\n\ndef test_mean():\n    assert mean([2, 4]) == 3\n")
+    root = make_repo(tmp_path / "r", {"calc.py": CALC.replace(BUG, FIX), "test_calc.py": CALC_TESTS})
+    end_of_tests = "    assert mean([1, 3]) == 2"
+    test = edits("test_calc.py", end_of_tests, f"{end_of_tests}\n\n\ndef test_more():\n    assert mean([2, 4]) == 3")
     with engine_on(root) as engine:
-        data = run_task(engine, replies(tmp_path, [test, DONE]), selection=("test_new.py",))
+        data = run_task(engine, replies(tmp_path, [test, DONE]), selection=TESTS)
     end = end_of(data)
     assert (end["reason"], end["verified"], end["fixed"]) == ("completed", True, False)
-    assert end["tests"]["counts"]["passed"] == 1
+    assert end["tests"]["counts"]["passed"] == 4
+
+
+def test_named_tests_that_are_not_there_end_the_task_before_a_model_is_asked(tmp_path: Path) -> None:
+    """Tests that the model would write itself prove nothing."""
+    root = red_repo(tmp_path / "r")
+    written = edits("test_shp.py", "", "def test_x():\n    pass\n")
+    with engine_on(root) as engine:
+        data = run_task(engine, replies(tmp_path, [written, DONE]), selection=("test_shp.py",))
+    end = end_of(data)
+    assert (end["reason"], end["verified"], data["usage"]["calls"]) == ("environment", False, 0)
+    assert "test_shp.py" in end["why"]
 
 
 def test_work_that_is_green_is_kept_however_the_agent_ended(tmp_path: Path) -> None:
@@ -154,7 +168,7 @@ def test_a_question_that_nobody_answers_ends_the_task_with_it(tmp_path: Path) ->
         script = replies(tmp_path, [calls(("ask_user", {"question": "Which rate?"}))])
         end = end_of(run_task(engine, script))
     assert (end["reason"], end["question"]) == ("needs_user", "Which rate?")
-    assert "Which rate?" in end["hint"]
+    assert "Answer the question" in end["hint"]
 
 
 def test_while_a_task_holds_the_tree_others_are_told_who_does(tmp_path: Path) -> None:
@@ -222,6 +236,35 @@ def test_a_yes_that_comes_after_the_task_was_cancelled_writes_nothing(tmp_path: 
     assert differences(before, fingerprint(root)) == []
 
 
+@pytest.mark.parametrize("kind", ["task", "fix"])
+def test_a_fault_of_our_own_leaves_the_tree_as_it_was(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever hears the events is foreign code: what it raises stands for any fault."""
+    root = dirty_repo(tmp_path / "r")
+    before = fingerprint(root)
+
+    def raises(event: Event) -> None:
+        if event.kind == "attempt_finished" or event.data.get("turn") == 2:
+            raise ZeroDivisionError
+
+    with engine_on(root) as engine:
+        if kind == "task":
+            options = TaskOptions("x", provider="scripted", script=replies(tmp_path, [RIGHT, DONE]))
+            job = engine.task(engine.session(), options, on_event=raises).job
+        else:
+            fix_job = engine.fix(engine.session(), FixOptions(proposer="caller"))
+            assert fix_job.job.wait(100) == "waiting_for_edits"
+            fix_job.run._log.subscribe(raises)
+            fix_job.submit(Proposal(replacements=(Replacement("calc.py", BUG, FIX),)))
+            job = fix_job.job
+        while job.wait(100) != "done":
+            pass
+        assert job.error is not None and job.error.kind == "internal"
+        assert differences(before, fingerprint(root)) == []
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_a_killed_task_is_put_back_at_the_next_start(tmp_path: Path) -> None:
     root = dirty_repo(tmp_path / "r")
     before = fingerprint(root)
@@ -287,6 +330,30 @@ def test_a_task_that_cannot_be_run_here_says_so_before_a_model_is_asked(tmp_path
     end = end_of(data)
     assert (end["reason"], data["usage"]["calls"]) == ("environment", 0), end
     assert "surely_not_installed_anywhere" in end["why"]
+
+
+def test_a_test_run_of_the_agents_ends_with_the_tasks_time(tmp_path: Path) -> None:
+    slow = "import time\n\ndef test_slow():\n    time.sleep(60)\n"
+    root = make_repo(tmp_path / "r", {"test_slow.py": slow})
+    with engine_on(root) as engine:
+        begin = time.monotonic()
+        data = run_task(engine, replies(tmp_path, [calls(("run_tests", {})), DONE]), budget_s=2.0)
+        took_s = time.monotonic() - begin
+    assert end_of(data)["reason"] == "budget"
+    assert took_s < 30
+
+
+def test_a_number_of_turns_that_was_asked_for_is_given(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    looks = [calls(("search_text", {"pattern": f"total{n}"})) for n in range(3)]
+    reads = [calls(("read_file", {"path": "calc.py", "start_line": n + 1})) for n in range(7)]
+    events: list[Event] = []
+    with engine_on(root) as engine:
+        script = replies(tmp_path, [*reads, *looks[:1], DONE])
+        end = end_of(run_task(engine, script, max_turns=29, events=events))
+    assert end["reason"] == "completed"
+    assert {e.data["limit"] for e in events if e.kind == "turn_started"} == {29}
+    assert end["evidence"]["usage"]["tokens"] > 0
 
 
 def test_bad_options_are_refused_before_anything_happens(tmp_path: Path) -> None:

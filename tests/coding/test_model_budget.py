@@ -128,6 +128,32 @@ def test_time_that_ends_cuts_a_question_off_in_the_middle() -> None:
     assert len(provider.requests) == 1
 
 
+def test_a_question_that_is_cut_off_costs_what_was_asked_and_what_came() -> None:
+    said = "so it goes " * 20
+    client = ModelClient([ScriptedProvider([{"text": said, "thinking": "hm, ", "hang": True}])], Meter())
+
+    async def run() -> None:
+        pieces: list[object] = []
+        heard = asyncio.Event()
+        question = asyncio.create_task(
+            client.ask(ASKED, lambda d: (pieces.append(d), heard.set() if len(pieces) > 9 else None)[1])
+        )
+        await asyncio.wait_for(heard.wait(), 10)
+        question.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await question
+
+    asyncio.run(run())
+    assert client.meter.usage == TokenUsage(SIZE, -(-(len(said) + 4) // 4))
+
+
+def test_a_question_that_runs_out_of_time_costs_something_though_nobody_listens() -> None:
+    client = ModelClient([ScriptedProvider([{"text": "x" * 400, "hang": True}])], Meter(Budget(seconds=0.05)))
+    with pytest.raises(BudgetSpent):
+        asyncio.run(client.ask(ASKED))
+    assert client.meter.usage == TokenUsage(SIZE, 100)
+
+
 def test_a_timeout_error_that_is_not_the_budgets_is_passed_on() -> None:
     class Broken(ScriptedProvider):
         async def ask(self, request: ModelRequest, on_delta: object = None) -> object:  # type: ignore[override]

@@ -14,6 +14,7 @@ from regreen.providers.conversation import estimate_tokens
 from regreen.providers.errors import (
     BadReply,
     ContextOverflow,
+    EndlessReply,
     ModelUnavailable,
     Overloaded,
     ProviderError,
@@ -21,7 +22,7 @@ from regreen.providers.errors import (
     ServerFault,
     Unauthorized,
 )
-from regreen.providers.messages import Delta, ModelRequest, Restarted, TextDelta, TokenUsage
+from regreen.providers.messages import Delta, ModelRequest, ModelResponse, Restarted, TextDelta, TokenUsage
 from regreen.providers.meter import Meter
 from regreen.providers.retrying import BASE_S, CAP_S, FACTOR, MAX_RETRIES, delay_s
 from regreen.providers.scripted import ScriptedProvider
@@ -212,6 +213,19 @@ def test_a_long_message_of_a_provider_is_short_in_events() -> None:
     with pytest.raises(BadReply):
         asyncio.run(client.ask(ASKED))
     assert all(len(str(data.get("message", ""))) < 300 for data in events)
+
+
+def test_an_answer_without_an_end_is_not_asked_for_again() -> None:
+    class Endless(ScriptedProvider):
+        async def ask(self, request: ModelRequest, on_delta: object = None) -> ModelResponse:
+            self.requests.append(request)
+            raise EndlessReply("it does not end", usage=TokenUsage(7, 9))
+
+    provider = Endless([])
+    client = ModelClient([provider], Meter())
+    with pytest.raises(EndlessReply):
+        asyncio.run(client.ask(ASKED))
+    assert len(provider.requests) == 1 and client.meter.usage == TokenUsage(7, 9)
 
 
 def test_cancelling_ends_a_question_and_a_pause_at_once() -> None:

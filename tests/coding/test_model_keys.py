@@ -94,12 +94,15 @@ def test_a_keyring_that_fails_is_no_error_and_says_so(tmp_path: Path, ring: Ring
     assert keys.in_keyring("anthropic").trouble == "the keyring failed (KeyringLocked: the collection is locked)"
 
 
-def test_a_server_on_this_machine_needs_no_key_and_is_sent_none_of_the_keyring(tmp_path: Path, ring: Ring) -> None:
-    ring.set_password(keys.SERVICE, "openai", KEY)
-    local = settings(tmp_path, 'name = "openai"\nbase_url = "http://127.0.0.1:11434/v1"\nmodel = "m"')
+@pytest.mark.parametrize("provider", keys.PROVIDERS)
+def test_a_server_on_this_machine_needs_no_key_and_is_sent_none_of_the_keyring(
+    tmp_path: Path, ring: Ring, provider: str
+) -> None:
+    ring.set_password(keys.SERVICE, provider, KEY)
+    local = settings(tmp_path, f'name = "{provider}"\nbase_url = "http://127.0.0.1:11434/v1"\nmodel = "m"')
     assert choose(local).endpoint == keys.Endpoint("", "http://127.0.0.1:11434/v1", "none needed")
     assert ring.opened == 0
-    remote = settings(tmp_path, 'name = "openai"\nbase_url = "https://gateway.example/v1"\nmodel = "m"')
+    remote = settings(tmp_path, f'name = "{provider}"\nbase_url = "https://gateway.example/v1"\nmodel = "m"')
     assert choose(remote).endpoint == keys.Endpoint(KEY, "https://gateway.example/v1", "keyring")
 
 

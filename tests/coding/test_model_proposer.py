@@ -200,7 +200,7 @@ def test_a_refusal_of_the_model_ends_its_part() -> None:
 def test_a_provider_that_fails_is_told_with_what_to_do() -> None:
     asked = Asked([{"error": "unauthorized"}])
     assert asked.propose(BRIEF) is None
-    assert asked.proposer.why == "the script says unauthorized."
+    assert asked.proposer.why == "The model could not be asked: the script says unauthorized."
 
 
 def test_a_budget_that_is_spent_passes_through() -> None:

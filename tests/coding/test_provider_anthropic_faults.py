@@ -99,6 +99,8 @@ def test_each_status_is_an_error_of_its_own(
         ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "nan"}, None),
+        ({"retry-after": "1e999"}, None),
+        ({"retry-after": "9" * 99}, 1e9),
         ({"retry-after": "-3"}, 0.0),
         ({"retry-after": formatdate(0, usegmt=True)}, 0.0),
         ({}, None),
@@ -170,7 +172,7 @@ def test_a_stream_that_ends_before_its_end_is_a_lost_connection(
     assert type(error) is errors.ConnectionLost
     assert error.retriable
     assert error.usage.input == (10 if after else 0)
-    assert error.usage.output == (0, 1, 1, 1, 1, 1, 1, 7)[after]
+    assert error.usage.output == (0, 1, 1, 1, 1, 2, 2, 7)[after]  # told, or by what came
 
 
 def test_a_cut_after_the_last_word_loses_nothing(server: ModelServer, asked: Asked) -> None:

@@ -120,7 +120,7 @@ def test_no_arguments_are_an_empty_object(chat: Chat, sent: str | None) -> None:
     assert (made.arguments, made.fault) == ({}, "")
 
 
-@pytest.mark.parametrize("sent", ['{"path": "a" "b"}', "[1]", '"a"', '{"n": NaN}', "[" * 100_000])
+@pytest.mark.parametrize("sent", ['{"path": "a" "b"}', "[1]", '"a"', '{"n": NaN}', "[" * 60_000])
 def test_arguments_that_cannot_be_read_are_a_fault_and_go_back_as_json(chat: Chat, sent: str) -> None:
     (made,) = chat.ask(calls(call("read", sent, "c"))).message.calls
     assert made.raw == sent and made.arguments == {} and "was not run" in made.fault

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import string
 from pathlib import Path
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regreen.events import EventLog
-from regreen.redact import Redactor
+from regreen.redact import Learned, Redactor
 
 BODY = string.ascii_letters + string.digits
 FORMATS = [
@@ -45,6 +47,70 @@ def test_passwords_in_addresses_are_masked() -> None:
 )
 def test_ordinary_text_stays(text: str) -> None:
     assert Redactor()(text) == text
+
+
+KEY_LINES = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw", "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dV", "p2PKSQnS="]
+KEY = "\n".join(["-----BEGIN PRIVATE KEY-----", *KEY_LINES, "-----END PRIVATE KEY-----"])
+KEY_MASK = "[redacted:private-key]"
+
+
+@pytest.mark.parametrize("prefix", ["", " ", "+", "-", "E   ", "E     + ", "  12 | ", "12| "])
+@pytest.mark.parametrize("part", [slice(None), slice(0, 3), slice(1, None)], ids=["whole", "begun", "ended"])
+def test_a_key_or_its_beginning_or_end_is_masked_line_by_line_behind_prefixes(
+    prefix: str, part: slice[int, int, None]
+) -> None:
+    lines = [prefix + line for line in KEY.split("\n")[part]]
+    text = "\n".join(["above: 1", *lines, "below = 2"])
+    masked, hits = Redactor(learned=Learned()).count(text)
+    assert masked.split("\n") == ["above: 1", *[prefix + KEY_MASK] * len(lines), "below = 2"]
+    assert hits == 1
+
+
+def test_code_that_only_speaks_of_keys_stays() -> None:
+    text = 'if "-----BEGIN PRIVATE KEY-----" in text:\n    return parsed(text)\n# until -----END PRIVATE KEY-----\n'
+    assert Redactor(learned=Learned())(text.replace("# until", "a = 1\nb(2)\nc(3)\n# until")).count(KEY_MASK) == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_lines_of_a_key_that_was_seen_are_masked_wherever_they_stand(encoding: str) -> None:
+    learned = Learned()
+    redact = Redactor(learned=learned)
+    assert KEY_LINES[1] in redact(f"+{KEY_LINES[1]}")
+    learned.look(f"x = 1\n{KEY}\n".encode(encoding))
+    for text in (f" {KEY_LINES[0]}\n+{KEY_LINES[1]}\n-{KEY_LINES[2]}", json.dumps("\n".join(["a", *KEY_LINES])),
+                 f"…{KEY_LINES[1][3:25]}…"):  # fmt: skip
+        masked = redact(text)
+        assert not [line for line in KEY_LINES if line in masked or line[5:20] in masked]
+        assert redact(masked) == masked
+    assert redact(f" {KEY_LINES[0]}\n+{KEY_LINES[1]}") == f" {KEY_MASK}\n+{KEY_MASK}"
+    assert redact("an_ordinary_identifier + AnotherOne12") == "an_ordinary_identifier + AnotherOne12"
+
+
+def test_what_is_learned_is_bounded() -> None:
+    learned = Learned()
+    body = b""
+    for number in range(3_000):
+        body = hashlib.sha512(str(number).encode()).digest()
+        learned.look(f"-----BEGIN PRIVATE KEY-----\n{base64.b64encode(body).decode()}\n-----END PRIVATE KEY-----")
+    assert len(learned) <= 40_400
+    assert learned.masked(base64.b64encode(body).decode())[1] == 1
+
+
+def test_a_known_value_of_several_lines_is_known_by_its_lines() -> None:
+    redact = Redactor(['alpha-line-of-secret\nbeta "quoted" line-of-secret\ngamma'])
+    known = "[redacted:known]"
+    whole = 'x\n+alpha-line-of-secret\n+beta "quoted" line-of-secret\n+gamma\ny'
+    assert redact(whole) == f"x\n+{known}\n+{known}\n+{known}\ny"
+    assert redact('E   beta "quoted" line-of-secret') == f"E   {known}"
+    assert redact(json.dumps(json.dumps(whole))).count("line-of-secret") == 0
+    assert redact("gamma") == "gamma"
+
+
+def test_names_in_json_are_masked_and_stay_different() -> None:
+    redact = Redactor(["first-secret-name", "second-secret-name"])
+    masked = redact.deep({"plain": 1, "first-secret-name": 2, "second-secret-name": {"first-secret-name": 3}})
+    known = "[redacted:known]"
+    assert masked == {"plain": 1, known: 2, f"{known}'": {known: 3}}
 
 
 @given(st.text())

@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,20 +18,36 @@ from support.engines import engine_on, replacement
 from support.messages_server import answer, call, messages_server, text
 from support.repos import BUG, CALC, FIX, make_repo, red_repo
 
+import regreen
 from regreen.agent.tool import MOSTLY_TAIL
 from regreen.agent.toolbox import Toolbox
-from regreen.errors import UsageError
+from regreen.errors import ConfigError, UsageError
 from regreen.jobs import Jobs
 from regreen.sandbox import Cancel
 from regreen.session import Engine, Session, ToolResult
-from regreen.session.toolbox import FORMS, as_reply, engine_tools, tool_definitions
-from regreen.settings import load_settings
+from regreen.session.tasks import TaskOptions
+from regreen.session.toolbox import AGENT_TOOLS, FORMS, as_reply, check_tool_names, engine_tools, tool_definitions
+from regreen.settings import AgentSettings, load_settings
 from regreen.store import Store
 from regreen.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "own_loop" / "own_loop.py"
 RIGHT = [replacement("calc.py", BUG, FIX)]
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Generator[Session]:
+    """A session that calls come to which are never run."""
+    with engine_on(red_repo(tmp_path_factory.mktemp("tiny") / "r")) as engine:
+        yield engine.session()
 
 
 # --- definitions -------------------------------------------------------------------------------------
@@ -94,6 +112,60 @@ def test_a_session_runs_its_tools_and_says_what_is_wrong_with_a_call(tmp_path: P
             result = session.call(name, arguments)
             assert result.is_error
             assert result.text.startswith(kind)
+
+
+@pytest.mark.parametrize("sent", ['{"path": "calc.py"}', {"path": "calc.py"}])
+def test_arguments_may_be_json_text(tmp_path: Path, sent: Any) -> None:
+    with engine_on(red_repo(tmp_path / "r")) as engine:
+        assert engine.session().call("read_file", sent).data["text"] == CALC
+
+
+def test_arguments_that_are_no_object_are_a_result(tmp_path: Path) -> None:
+    sent: tuple[Any, ...] = (None, [1], 3, "{", "[1]", "null", '{"path": NaN}', "[" * 100_000)
+    with engine_on(red_repo(tmp_path / "r")) as engine:
+        session = engine.session()
+        for arguments in sent:
+            result = session.call("read_file", arguments)
+            assert result.is_error
+            assert result.text.startswith("invalid_arguments: ")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", {"path": "calc.py", "start_line": 10**4_000}),
+        ("read_file", {"path": "calc.py", "start_line": 10**5_000}),
+        ("read_file", {"path": deep(3_000)}),
+        ("apply_edits", {"replacements": deep(3_000)}),
+        ("read_file", {"x" * 1_000_000: 1}),
+        ("read_file", {"path": "calc.py", "x": float("nan")}),
+        ("nope" * 100_000, {}),
+        (None, {}),
+        (["read_file"], {}),
+        ("read_file", {1: 2}),
+    ],
+    ids=("large", "larger", "deep", "deep_list", "key", "nan", "name", "no_name", "list_name", "number_key"),
+)
+def test_nothing_that_a_program_sends_raises(tiny: Session, tool: Any, arguments: Any) -> None:
+    result = tiny.call(tool, arguments)
+    assert result.is_error
+    assert len(result.text) < 10_000
+    json.dumps(result.data, allow_nan=False)
+
+
+def test_what_is_public_is_listed_and_there() -> None:
+    assert set(regreen.__all__) <= set(dir(regreen))
+    assert all(getattr(regreen, name) is not None for name in regreen.__all__)
+
+
+def test_one_secret_is_counted_as_one(tmp_path: Path) -> None:
+    root = make_repo(
+        tmp_path / "r", {"one.txt": f"ghp_{'a1' * 18}\n", "two.txt": f"ghp_{'a1' * 18}\nghp_{'b2' * 18}\n"}
+    )
+    with engine_on(root) as engine:
+        said_of = {n: engine.session().call("read_file", {"path": f"{n}.txt"}).text for n in ("one", "two")}
+    assert ", 1 secret masked" in said_of["one"]
+    assert ", 2 secrets masked" in said_of["two"]
 
 
 def test_a_sessions_call_is_bound_to_its_own_repository(tmp_path: Path) -> None:
@@ -173,6 +245,28 @@ def test_what_a_rule_forbids_is_denied(tmp_path: Path) -> None:
         assert (edit.denied, edit.output.is_error) == (True, True)
 
 
+def test_the_agents_tools_are_those_that_a_task_has(tmp_path: Path) -> None:
+    root = red_repo(tmp_path / "r")
+    (tmp_path / "replies.jsonl").write_text('{"text": "done"}\n')
+    task = TaskOptions("say something", provider="scripted", script=tmp_path / "replies.jsonl")
+    with engine_on(root) as engine:
+        engine.settings = replace(engine.settings, agent=AgentSettings(enabled=("nowhere",)))
+        with pytest.raises(ConfigError) as caught:
+            engine.session().do(task)
+    assert caught.value.hint == f"it has: {', '.join(AGENT_TOOLS)}"
+
+
+@pytest.mark.parametrize("name", ["read_file", "read_*", "wiki__*", "wiki__page"])
+def test_names_and_globs_of_tools_are_taken(name: str) -> None:
+    check_tool_names(AgentSettings(enabled=(name,), concurrency_safe=(name,)), Path("config.toml"))
+
+
+def test_a_name_that_is_no_tool_of_the_agent_is_refused_with_the_one_that_was_meant() -> None:
+    with pytest.raises(ConfigError, match=r"config\.toml: \[tools\]: enabled names `read_fil`") as caught:
+        check_tool_names(AgentSettings(enabled=("read_fil",)), Path("config.toml"))
+    assert caught.value.hint.startswith("did you mean `read_file`? it has: repo_skeleton, ")
+
+
 def test_a_look_that_finds_nothing_is_empty(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:
@@ -210,8 +304,9 @@ def test_the_example_loop_repairs_a_repository(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with messages_server() as server:
         server.script(
-            answer(text("Let me look."), call("c1", "read_file", {"path": "calc.py"}),
-                   call("c2", "red_file", {}), stop="tool_use"),
+            answer(text("Let me look."), call("c1", "read_file", {"path": "calc.py"}), call("c2", "red_file", {}),
+                   call("c0", "apply_edits", {"replacements": [replacement("calc.py", "no such line", "x")]}),
+                   stop="tool_use"),
             answer(call("c3", "apply_edits", {"replacements": RIGHT}), stop="tool_use"),
             answer(text("The sign was wrong.")),
         )  # fmt: skip
@@ -226,9 +321,17 @@ def test_the_example_loop_repairs_a_repository(tmp_path: Path) -> None:
     assert "tests: passed, 3 passed, 0 failed" in done.stdout
     assert FIX in (root / "calc.py").read_text()
     outputs = asked[1]["messages"][-1]["content"]
-    assert [(o["tool_use_id"], o["is_error"]) for o in outputs] == [("c1", False), ("c2", True)]
+    assert [(o["tool_use_id"], o["is_error"]) for o in outputs] == [("c1", False), ("c2", True), ("c0", True)]
     assert BUG in outputs[0]["content"]
     assert [t["name"] for t in asked[0]["tools"]].count("apply_edits") == 1
+
+
+@pytest.mark.parametrize("typed", [[], [".", "Make the tests pass."]])
+def test_the_example_without_arguments_or_key_says_how_it_is_used(typed: list[str]) -> None:
+    done = subprocess.run([sys.executable, str(EXAMPLE), *typed], env={"PATH": "/usr/bin:/bin"}, capture_output=True,
+                          text=True, timeout=60)  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("usage: ANTHROPIC_API_KEY=... python own_loop.py REPOSITORY")
 
 
 def test_the_page_shows_the_examples_loop() -> None:

@@ -116,6 +116,8 @@ def test_what_the_file_says_of_one_provider_is_not_taken_for_another(tmp_path: P
         ('[provider]\nmodle = "m"', "`model`"),
         ("[agent]\nmaxturns = 3", "`max_turns`"),
         ('[tools]\nenable = ["x"]', "`enabled`"),
+        ("[loop]\nmax_turns = 3", "below [agent]"),
+        ('model = "m"', "below [provider]"),
         ("[loop]\nmax_output_recover = 3", "`max_output_recovery`"),
         ('[prices."m"]\ninput = 1\noutputs = 1', "`output`"),
         ('[provder]\nname = "openai"', "`provider`"),
@@ -134,6 +136,9 @@ def test_what_the_file_says_of_one_provider_is_not_taken_for_another(tmp_path: P
         ('[prices."m"]\ninput = 1', "million tokens"),
         ('[prices."m"]\ninput = -1\noutput = 1', "number from 0"),
         ("[prices]\nm = 3", "keys below"),
+        ("[prices.claude-haiku-4.5]\ninput = 1\noutput = 5", '[prices."claude-haiku-4.5"]'),
+        ("[prices.gpt-5]\ninput = 1\noutput = 5\n[prices.gpt-5.1]\ninput = 1\noutput = 5", '[prices."gpt-5.1"]'),
+        ('[tools.mcp.my.wiki]\nargv = ["x"]', "name it"),
         ("[agent]\nmax_turns = 0", "from 1 to 200"),
         ('[agent]\nsystem_prompt_file = "nowhere.md"', "absolute path"),
         ('[tools]\nconcurrency_safe = ["read_file", "apply_edits"]', "only tools that read"),
@@ -141,7 +146,7 @@ def test_what_the_file_says_of_one_provider_is_not_taken_for_another(tmp_path: P
         ("[tools]\nmax_parallel = 33", "from 1 to 32"),
         ('[tools.mcp."a b"]\nargv = ["x"]', "name it"),
         ('[tools.mcp."a"]\nargv = "x"', "list of words"),
-        ('[tools.mcp."a"]\ncommand = "x"', "argv="),
+        ('[tools.mcp."a"]\ncommand = "x"', "known keys: argv"),
         ('REGREEN_PROVIDER = "x"', "known keys"),
     ],
 )
@@ -152,9 +157,24 @@ def test_a_mistake_in_a_table_is_refused_with_what_would_be_right(tmp_path: Path
     assert said in caught.value.hint
 
 
-def test_an_unknown_provider_in_the_environment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'gpt'"):
-        load(tmp_path, environ={"REGREEN_PROVIDER": "gpt"})
+@pytest.mark.parametrize(
+    "text",
+    ["[provider]\ntimeout_s = '60'", "[tools]\nenabled = 'read_file'", "[agent]\nturns = 1", "[loop]\nmax_turns = 1",
+     "[prices.m]\ninput = 1", "[gates]\nx = 1", "[tests]\nx = 1", "[env]\nx = 1", "writable = [1]", "mode = 'yolo'",
+     "watch = 1"],
+)  # fmt: skip
+def test_a_mistake_in_the_file_names_the_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    assert caught.value.message.startswith(f"{tmp_path / 'config.toml'}: ")
+    assert "=," not in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["REGREEN_PROVIDER", "REGREEN_MODE", "REGREEN_SANDBOX", "REGREEN_SANDBOX_LEVEL"])
+def test_a_mistake_in_the_environment_names_the_variable(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, environ={name: "gpt"})
+    assert caught.value.message == f"{name} is 'gpt'"
 
 
 @pytest.mark.parametrize("text", ['api_key = "sk-secret-1"', 'api_key_env = "sk-secret-1"'])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import logging
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +21,13 @@ from support.agent_tools import a_call, a_tool, executed, said
 
 import regreen
 from regreen.agent.functions import tool
+from regreen.agent.pairing import sound_blocks
 from regreen.agent.results import READ_RESULT
 from regreen.agent.schemas import Recursive, flat
 from regreen.agent.tool import Tool, ToolContext, ToolReply
 from regreen.agent.toolbox import Toolbox
 from regreen.errors import ConfigError, Refused, RegreenError, UsageError
-from regreen.providers.messages import ToolCall
+from regreen.providers.messages import Message, ToolCall
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.settings import AgentSettings
@@ -68,6 +71,39 @@ def test_settings_that_name_what_there_is_not_or_what_writes_are_refused(setting
 
 def test_tools_of_a_server_that_did_not_start_may_be_named() -> None:
     Toolbox([a_tool("read")], settings=AgentSettings(enabled=("read", "web__get"), concurrency_safe=("web__get",)))
+
+
+def test_what_a_model_sends_at_any_length_and_depth_is_bounded_in_events_and_answers() -> None:
+    value: Any = 1
+    for _ in range(3_000):
+        value = [value]
+    big = "x" * 1_000_000
+    arguments = {"a": value, big: 1, "n": 10**5_000, "t": big, "f": float("inf"), **{f"k{i}": 1 for i in range(1_000)}}
+    events: list[tuple[str, Any]] = []
+    box = Toolbox([a_tool("read_file")], on_event=lambda kind, data: events.append((kind, dict(data))))
+    started = time.monotonic()
+    done = executed(box, [ToolCall(big, "read_file", arguments), ToolCall("c2", "read_file" * 100_000, {})])
+    assert time.monotonic() - started < 5.0
+    assert [len(e.output.text) < 500 for e in done] == [True, True]
+    assert done[0].output.call_id == big
+    assert len(events) == 4
+    assert len(json.dumps(events, allow_nan=False)) < 10_000
+
+
+def test_calls_that_cannot_be_sent_back_are_bounded_before_they_are_kept() -> None:
+    value: Any = 1
+    for _ in range(900):
+        value = [value]
+    calls = (ToolCall("i" * 10_000, "n" * 10_000), ToolCall("2", "a", {"x": value}), ToolCall("3", "a", {"x": 1e400}),
+             ToolCall("4", "a", {"x": [1]}))  # fmt: skip
+    first, deep, large, right = sound_blocks(Message("assistant", calls), ())
+    assert isinstance(first, ToolCall)
+    assert (first.id, len(first.name)) == ("call_0_0", 128)
+    assert isinstance(deep, ToolCall)
+    assert (deep.arguments, deep.fault.split(".")[0]) == ({}, "The arguments are nested too deeply")
+    assert isinstance(large, ToolCall)
+    assert large.fault.startswith("The arguments hold a number that is too large")
+    assert right == calls[3]
 
 
 # --- calls that go wrong -----------------------------------------------------------------------------

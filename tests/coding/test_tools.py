@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from regreen.errors import RegreenError
 from regreen.tools import BY_NAME, CORE, TOOLS, check
+from regreen.wire import encodable, nearest, shown, to_json
 
 
 def compact(value: object) -> int:
@@ -75,3 +79,79 @@ def test_lists_sent_as_json_text_are_read() -> None:
 
 def test_absent_and_null_are_the_same() -> None:
     assert check(BY_NAME["read_file"], {"path": "a", "end_line": None}) == {"path": "a"}
+
+
+# --- what no tool expects ----------------------------------------------------------------------------
+
+
+def nested(depth: int, leaf: object = 1) -> Any:
+    value: Any = leaf
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def keyed(depth: int) -> Any:
+    value: Any = "x"
+    for _ in range(depth):
+        value = {"k": value}
+    return value
+
+
+ODD: list[Any] = [
+    nested(3_000), nested(900), keyed(3_000), 10**4_000, 10**5_000, -(10**5_000), float("nan"), float("inf"), "\ud800",
+    "x" * 100_000, {"k" * 100_000: 1}, {1: 2}, {10**5_000: 1}, b"x", None, True, [], {}, "[" * 5_000, "{}", "",
+]  # fmt: skip
+
+
+@st.composite
+def odd(draw: st.DrawFn) -> Any:
+    return ODD[draw(st.integers(0, len(ODD) - 1))]  # by number: some cannot be shown as values of a strategy
+
+
+VALUES: Any = st.recursive(
+    odd() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[str, object]:
+    """A tool, and arguments of which some are called as it calls them."""
+    tool = draw(st.sampled_from(sorted(BY_NAME)))
+    names = [*BY_NAME[tool].parameters, "x" * 100_000, "\ud800", "", "a b"]
+    pairs = draw(st.lists(st.tuples(st.integers(0, len(names) - 1), VALUES), max_size=3))
+    return tool, {names[number]: value for number, value in pairs} if draw(st.booleans()) else draw(VALUES)
+
+
+@given(calls())
+@settings(max_examples=25, deadline=None)
+def test_whatever_is_sent_is_checked_or_refused(call: tuple[str, object]) -> None:
+    tool, arguments = call
+    try:
+        checked = check(BY_NAME[tool], arguments)
+    except RegreenError as e:
+        assert len(e.message) < 1_000
+    else:
+        json.dumps(checked)
+
+
+@given(VALUES)
+@settings(max_examples=50, deadline=None)
+def test_every_value_can_be_shown_and_written(value: Any) -> None:
+    assert len(shown(value)) <= 80
+    try:
+        plain = to_json(value)
+    except TypeError as e:
+        assert value is None or "bytes" in str(e)
+    else:
+        json.dumps(encodable(plain), ensure_ascii=False, allow_nan=False).encode()
+
+
+def test_what_is_too_long_for_a_name_is_near_to_none() -> None:
+    started = time.monotonic()
+    assert nearest("read_file" * 100_000, BY_NAME) == []
+    assert nearest("raed_file", [*BY_NAME, "x" * 1_000_000]) == ["read_file"]
+    assert nearest(["read_file"], BY_NAME) == []
+    assert time.monotonic() - started < 1.0

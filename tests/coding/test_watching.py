@@ -252,4 +252,4 @@ def test_without_watchfiles_one_line_says_so_and_everything_works(root: Path, tm
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("log: `watch` is on, but watchfiles is not installed") == 1
     assert "warn  watch: `watch` is on, but watchfiles is not installed\n" in done.stdout
-    assert "regreen[watch]" in done.stdout
+    assert "the extra `watch`" in done.stdout

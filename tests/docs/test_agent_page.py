@@ -14,8 +14,11 @@ from regreen.agent.rules import AgentRules
 from regreen.agent.state import Transition
 from regreen.cli import main, parser
 from regreen.cli.exit_codes import of_result
+from regreen.errors import UsageError
 from regreen.events import EventKind
+from regreen.providers.scripted import ScriptedProvider
 from regreen.session.tasks import DEFAULT_BUDGET_S
+from regreen.session.toolbox import AGENT_TOOLS
 from regreen.settings import MODES, AgentSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text("utf-8")
@@ -70,6 +73,27 @@ def test_every_transition_mode_and_kind_is_one_that_there_is() -> None:
     assert words("What you see") == {t.value for t in Transition}
     assert words("Modes") == set(MODES)
     assert words("Events") <= set(get_args(EventKind))
+
+
+def test_every_tool_of_the_agent_is_named() -> None:
+    assert [name for name in AGENT_TOOLS if f"`{name}`" not in PAGE] == []
+
+
+def test_every_key_of_a_script_is_told() -> None:
+    rows_of_keys = {
+        "text": {}, "thinking": {"text": "a"}, "calls": {}, "stop": {}, "raw_stop": {"text": "a"},
+        "usage": {"text": "a"}, "error": {}, "retry_after_s": {"error": "rate_limited"}, "hang": {},
+    }  # fmt: skip
+    values = {
+        "calls": [{"name": "read_file", "arguments": {"path": "a.py"}}], "stop": "truncated", "error": "overloaded",
+        "usage": {"input": 900, "output": 20, "cache_read": 1, "cache_write": 1}, "retry_after_s": 1.5, "hang": True,
+    }  # fmt: skip
+    assert words("Scripts") == set(rows_of_keys)
+    ScriptedProvider([{**besides, key: values.get(key, "a")} for key, besides in rows_of_keys.items()])
+    for word in ("truncated", "refusal", "pause", "context_overflow"):
+        ScriptedProvider([{"stop": word}])
+    with pytest.raises(UsageError, match="unknown key"):
+        ScriptedProvider([{"text": "a", "reason": "b"}])
 
 
 def test_every_option_is_told() -> None:

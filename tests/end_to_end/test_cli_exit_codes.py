@@ -27,6 +27,7 @@ KINDS = {
     "denied_by_mode": 5, "untrusted_workspace": 5, "sandbox_required": 5, "busy": 5, "host_forbidden": 5,
     "origin_forbidden": 5, "unauthorized": 5,
     "internal": 70,
+    "cancelled": 130,
 }  # fmt: skip
 
 

@@ -10,6 +10,9 @@ from support.cli import Shell
 from support.gitrepos import make_repo, whole_state
 from support.mcp_clients import allow_writing, processes_with, until
 
+from regreen.cli import parser
+from regreen.errors import UsageError
+
 CODE = "def total(prices, shipping):\n    return sum(prices) - shipping\n"
 TESTS = """from shop import total
 
@@ -184,6 +187,23 @@ def test_paths_limit_what_may_be_edited(shell):
 def test_script_and_proposer_must_fit(shell, args):
     done = shell.run("fix", *args, "--json")
     assert done.code == 2 and done.document["error"]["message"]
+
+
+def test_a_model_that_nobody_would_ask_is_refused_before_anything_happens(shell):
+    done = shell.run("fix", "--model", "some-model")
+    assert done.code == 2 and done.err.startswith(
+        "regreen: no model is configured\nhint: type `export ANTHROPIC_API_KEY="
+    )
+    assert shell.run("runs", "list", "--json").document == {"runs": []}
+
+
+@pytest.mark.parametrize(
+    "command, typed, meant", [("do", "--proposer", "--provider"), ("fix", "--provider", "--proposer")]
+)
+def test_an_option_of_another_command_is_told_with_the_one_that_is_meant(command, typed, meant):
+    with pytest.raises(UsageError) as e:
+        parser.parse([command, "x", f"{typed}=anthropic"])
+    assert e.value.hint == f"did you mean {meant}? see `regreen {command} --help`"
 
 
 def test_plan_mode_refuses_to_fix(shell):

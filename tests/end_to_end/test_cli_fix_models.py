@@ -17,6 +17,7 @@ from support.gitrepos import make_repo, whole_state
 from support.model_wire import Fault, ModelServer, Stall
 
 from regreen.cli.exit_codes import of_result
+from regreen.cli.render import render
 from regreen.session import FixOptions
 from regreen.session.resuming import Anew, resumed
 
@@ -130,6 +131,8 @@ def test_a_key_that_is_not_accepted_ends_the_run_with_what_to_do(shell: Shell, c
     data = in_process(shell.cwd, for_claude(claude))
     assert (of_result("fix_tests", data), data["outcome"]["reason"]) == (1, "proposer_failed"), data
     assert "Check the key" in data["outcome"]["hint"]
+    verdict, *_, hint, _ = (line.text for line in render("fix_tests", data))
+    assert verdict.startswith("not fixed: the model could not be asked: ") and hint.startswith("hint: Check the key")
     assert KEY not in str(data)
 
 

@@ -162,7 +162,7 @@ def test_names_in_descriptions_stay_as_they_are_written(tmp_path):
 
 
 def test_config_alone_shows(tmp_path):
-    assert "mode = accept-edits" in Shell(tmp_path, tmp_path).run("config").out
+    assert 'mode = "accept-edits"' in Shell(tmp_path, tmp_path).run("config").out
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from regreen.cli.fix import Follower, goal_of
+from regreen.cli.diary import asked_of, asking_of, goal_of, refused_of
+from regreen.cli.fix import Follower
 from regreen.cli.fix_lines import attempt_lines, failing_tests
 from regreen.cli.holders import explained, hint_for, waits_for_edits
 from regreen.cli.lines import diff, harmless
@@ -44,6 +45,53 @@ def test_every_other_end_is_told_in_words_and_with_its_hint(reason):
     data = {"outcome": {"reason": str(reason), "fixed": False, "restored": True, "hint": "do this"}, "attempts": []}
     said = text("fix_tests", data)
     assert f"not fixed: {reason}" not in said and "hint: do this" in said
+
+
+NOT_ASKED = (
+    "Nothing was found. The model could not be asked: the key is not accepted (401).\n"
+    "Check the key. Hand in a fix of your own (proposer=caller), or use another one."
+)
+
+
+def test_a_model_that_could_not_be_asked_is_the_verdict_and_its_remedy_the_only_hint():
+    said = text("fix_tests", {"job_id": "job-1", "outcome": {"reason": "proposer_failed", "hint": NOT_ASKED}})
+    assert said.splitlines() == [
+        "not fixed: the model could not be asked: the key is not accepted (401)",
+        "hint: Nothing was found. Check the key.",
+        "run job-1",
+    ]
+    useless = NOT_ASKED.replace("The model could not be asked", "No usable answer came from the model")
+    said = text("fix_tests", {"outcome": {"reason": "proposer_failed", "hint": useless}})
+    assert said.startswith("not fixed: no usable answer came from the model: the key is")
+
+
+def test_who_has_asked_no_model_is_told_of_one():
+    hint = "Nothing was found. Hand in a fix of your own (proposer=caller), or use another one."
+    data = {"outcome": {"reason": "proposer_failed", "hint": hint}}
+    said = text("fix_tests", data)
+    assert "not fixed: no further idea" in said and "--proposer anthropic" in said and "--script" in said
+    said = text("fix_tests", data | {"asked": {"models": ["m"], "questions": 1}})
+    assert "--proposer" not in said and "Try a fix of your own with --script" in said
+
+
+@pytest.mark.parametrize(
+    "usage, asked, line",
+    [({"tokens": 12345, "usd": 0.25}, {"models": ["m1", "m2"], "questions": 3, "unpriced": False},
+      "m1, m2: 3 questions, 12,345 tokens, $0.25"),
+     ({"tokens": 9, "usd": 0.0}, {"models": ["m"], "questions": 1, "unpriced": True},
+      "m: 1 question, 9 tokens, cost unknown"),
+     ({"tokens": 9, "usd": 0.01}, {}, "proposals, 9 tokens, $0.0100")],
+)  # fmt: skip
+def test_what_models_have_cost_is_told_at_the_end_of_a_run_and_of_its_record(usage, asked, line):
+    outcome = {**FIXED, "evidence": {**EVIDENCE, "usage": usage}}
+    said = text("fix_tests", {"job_id": "job-1", "outcome": outcome, "asked": asked}).splitlines()
+    assert said[-2:] == [line, "run job-1"]
+    assert line in lines(shown({**RUN, "outcome": outcome, "asked": asked}))
+
+
+def test_a_run_that_asked_no_model_says_nothing_of_cost():
+    outcome = {**FIXED, "evidence": {**EVIDENCE, "usage": {"tokens": 0, "usd": 0.0}}}
+    assert "tokens" not in text("fix_tests", {"outcome": outcome})
 
 
 def test_attempts_of_a_run_that_failed_are_listed():
@@ -122,9 +170,11 @@ class Stream(io.StringIO):
     """A stream that is no terminal and no file."""
 
 
-def followed(*news, goal=()) -> str:
+def followed(*news, goal=(), asking=(), terminal=False) -> str:
     err = Stream()
-    follower = Follower(Screen(Stream(), err, {}, as_json=False, ci=False), lambda _: list(goal))
+    screen = Screen(Stream(), err, {}, as_json=False, ci=False)
+    screen.logs = not terminal
+    follower = Follower(screen, lambda _: list(goal), lambda _: asking)
     for data in news:
         follower({"job_id": "job-1", **data})
     return err.getvalue()
@@ -140,6 +190,17 @@ def test_a_brief_of_a_later_tree_does_not_pass_for_the_baseline():
     attempts = [{"number": 1, "state": "improved", "message": "", "kept": True}]
     said = followed({"state": "running", "attempts": attempts, "brief": {"failing": ["t::b"]}}, goal=["t::a", "t::b"])
     assert "baseline done: 2 failing" in said
+
+
+def test_a_model_that_is_asked_is_told_before_the_attempt_that_comes_of_it():
+    attempts = [{"number": n, "state": "same", "message": ""} for n in (1, 2)]
+    news = ({"state": "running", "attempts": attempts[:1]}, {"state": "done", "attempts": attempts, "outcome": {}})
+    asking = [(1, "m"), (2, "m")]
+    assert followed(*news, asking=asking).splitlines()[1:] == [
+        "regreen: attempt 1: asking m", "regreen: attempt 1: same", "regreen: attempt 2: asking m",
+        "regreen: attempt 2: same",
+    ]  # fmt: skip
+    assert followed(*news, asking=asking, terminal=True) == "asking m\n"
 
 
 def test_failing_tests_are_told_once_and_looked_for_quickly_until_then():
@@ -162,6 +223,22 @@ def test_goal_is_read_from_the_diary(tmp_path):
     assert goal_of(diary) == []
     diary.write_text('{"kind":"run_started"}\n{"kind":"baseline_taken","goal":["a","b"]}\n')
     assert goal_of(diary) == ["a", "b"]
+
+
+def test_models_and_refusals_are_read_from_the_diary(tmp_path):
+    diary = tmp_path / "events.jsonl"
+    assert (asking_of(diary), asked_of(diary)["questions"], refused_of(diary)["calls"]) == ([], 0, 0)
+    events = [
+        {"kind": "turn_started", "attempt": 1, "model": "m1"}, {"kind": "model_response", "model": "m1", "usd": 0.1},
+        {"kind": "model_response", "model": "m2"}, {"kind": "tool_result", "denied": True, "message": "plan mode"},
+        {"kind": "tool_result", "denied": False},
+    ]  # fmt: skip
+    diary.write_text(
+        "".join(json.dumps(e, separators=(",", ":")) + "\n" for e in events) + '{"kind":"tool_result","den'
+    )
+    assert asking_of(diary) == [(1, "m1")]
+    assert asked_of(diary) == {"models": ["m1", "m2"], "questions": 2, "unpriced": True}
+    assert refused_of(diary) == {"calls": 1, "message": "plan mode"}
 
 
 # --- attempts and the end -------------------------------------------------------------------------------
@@ -268,6 +345,13 @@ def test_a_run_that_waits_for_edits_says_so():
     assert "waits for edits" in lines(shown(run))
     row = {"id": "job-1", "created": 0, "state": "waiting_for_edits", "tried": 1, "selection": [], "reason": ""}
     assert lines(listing({"runs": [row]}, everywhere=False))[0].endswith("waits for edits, 1 attempt, all tests")
+
+
+def test_what_can_be_done_with_a_fix_run_is_not_offered_for_tasks_alone():
+    task = {"id": "job-1", "kind": "task", "created": 0, "state": "done", "reason": "completed", "task": "count"}
+    fix = {"id": "job-2", "kind": "fix", "created": 0, "state": "done", "reason": "fixed", "tried": 1, "selection": []}
+    assert "resume" not in lines(listing({"runs": [task]}, everywhere=False))[-1]
+    assert "resume and replay take the id of a fix run" in lines(listing({"runs": [task, fix]}, everywhere=False))[-1]
 
 
 def test_a_kept_replay_says_where_its_tree_is():

@@ -1,5 +1,7 @@
 """At a terminal: colours, a spinner for what takes long, questions in ask mode. Elsewhere: none of that."""
 
+import signal
+
 import pytest
 from support.cli import Shell
 from support.gitrepos import make_repo
@@ -57,7 +59,29 @@ def test_ask_mode_after_a_yes_says_how_to_undo(shell):
     assert "applied as txn-" in after
 
 
+@pytest.mark.parametrize("command", ["fix", "test"])
+def test_an_interrupt_at_the_question_that_a_run_begins_with_is_status_130(shell, command):
+    with shell.at_terminal(command, "--mode", "ask") as terminal:
+        terminal.until("[y/N]")
+        terminal.process.send_signal(signal.SIGTERM)
+        done = terminal.end()
+    assert done.code == 130 and "interrupted" in done.out and "Traceback" not in done.out
+
+
 def test_ask_mode_does_not_ask_about_what_does_not_apply(shell):
     (shell.cwd / "a.py").write_text("y = 1\n")
     done = shell.on_terminal("edit", "../answer.md", "--mode", "ask")
     assert done.code == 1 and "[y/N]" not in done.out and "no_match" in done.out
+
+
+@pytest.mark.parametrize(
+    "closed, out, err", [(">&-", False, True), ("2>&-", True, False), ("<&- >&- 2>&-", False, False)]
+)
+def test_a_stream_that_is_closed_leads_nowhere_and_the_command_works_on(shell, closed, out, err):
+    done = shell.run("edit", "../answer.md", "--repo", str(shell.cwd), closed=closed)
+    assert (done.code, (shell.cwd / "a.py").read_text()) == (0, "x = 2\n")
+    assert ("applied as" in done.out, done.out == "") == (out, not out)
+    refused = shell.run("edit", "../answer.md", closed=closed)
+    assert (refused.code, refused.out != "", "Traceback" in refused.err) == (1, out, False)
+    wrong = shell.run("edit", "--no-such", closed=closed)
+    assert (wrong.code, "--no-such" in wrong.err) == (2, err)

@@ -38,7 +38,7 @@ def test_doctor_finds_everything_in_a_good_repository(shell):
     done = shell.run("doctor", "--json")
     checks = {c["name"]: c["level"] for c in done.document["checks"]}
     assert done.code == 0 and done.document["ok"]
-    assert {"settings", "state", "git", "tests", "python", "sandbox", "syntax", "model", "runs"} == set(checks)
+    assert {"settings", "state", "git", "tests", "python", "sandbox", "syntax", "model", "agent", "runs"} == set(checks)
     assert checks["tests"] == checks["git"] == checks["state"] == "ok"
 
 
@@ -51,6 +51,77 @@ def test_doctor_tells_where_the_settings_file_is_and_whether_it_exists(shell):
     document = shell.run("doctor", "--json").document
     found = next(c["found"] for c in document["checks"] if c["name"] == "settings")
     assert document["config_file"] == str(file) and "does not exist" in found
+
+
+def settings_file(shell, text):
+    file = Path(shell.environ["HOME"]) / ".config" / "regreen" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    return file
+
+
+def test_config_show_could_be_pasted_into_the_file(shell):
+    settings_file(
+        shell,
+        f"""
+        max_attempts = 9
+        [tests."{shell.cwd}"]
+        argv = ["./run", "a b"]
+        [[gates."{shell.cwd}"]]
+        name = "types"
+        argv = ["mypy"]
+        [prices."m.1"]
+        input = 1
+        output = 2
+        [tools]
+        enabled = ["read_*", "wiki__*"]
+        [tools.mcp."wiki"]
+        argv = ["wiki"]
+    """,
+    )
+    environ = {"ANTHROPIC_API_KEY": "k-12345678", "ANTHROPIC_BASE_URL": "https://gateway.example/"}
+    first = shell.run("config", "show", extra=environ).out
+    for line in ('provider.name = "anthropic"', 'provider.model = "claude-sonnet-5-5"', "provider.timeout_s = 60.0",
+                 'provider.base_url = "https://gateway.example"', 'provider.api_key_env = "ANTHROPIC_API_KEY"',
+                 'tools.enabled = ["read_*", "wiki__*"]', "tools.result_chars = 8000", "max_attempts = 9",
+                 'prices."m.1".output = 2.0', 'agent.system_prompt_file = ""  # the built-in one',
+                 "loop.max_output_recovery = 3", 'mode = "accept-edits"  # of `regreen do`: ask'):  # fmt: skip
+        assert line in first.splitlines()
+    assert "k-12345678" not in first
+    settings_file(shell, first)
+    again = shell.run("config", "show", extra=environ).out
+    assert again.replace('"accept-edits"', '"accept-edits"  # of `regreen do`: ask') == first
+
+
+def test_a_mistake_in_the_settings_is_told_as_it_stands_there(shell):
+    file = settings_file(shell, '[provider]\ntimeout_s = "60"\n')
+    assert shell.run("config", "show").err == (
+        f"regreen: {file}: [provider]: timeout_s is '60'\nhint: give a number from 1 to 3600\n"
+    )
+
+
+def test_a_tool_that_the_agent_does_not_have_is_found_before_a_task_begins(shell):
+    file = settings_file(shell, '[tools]\nconcurrency_safe = ["regreen_read"]\n[tools.mcp."wiki"]\nargv = ["nosuch"]\n')
+    done = shell.run("config", "show")
+    assert done.code == 2
+    assert f"{file}: [tools]: concurrency_safe names `regreen_read`" in done.err
+    assert "repo_skeleton, extract_signatures" in done.err and "`regreen skeleton`" not in done.err
+    assert "fail  agent:" in shell.run("doctor").out
+    settings_file(shell, file.read_text().replace("regreen_read", "read_*"))
+    told = shell.run("doctor", "--json").document["checks"]
+    levels = [(c["level"], c["found"]) for c in told if c["name"] == "agent"]
+    assert [level for level, _ in levels] == ["ok", "warn"] and "nosuch is not found" in levels[1][1]
+
+
+def test_doctor_warns_of_an_address_that_the_provider_would_make_wrong(shell):
+    environ = {"ANTHROPIC_API_KEY": "k-12345678", "ANTHROPIC_BASE_URL": "https://gateway.example/v1"}
+    out = shell.run("doctor", extra=environ).out
+    assert "warn  model: anthropic at https://gateway.example/v1" in out and "leave /v1 out" in out
+
+
+def test_doctor_says_what_to_type_where_no_model_is_configured(shell):
+    out = shell.run("doctor").out
+    assert "ok    model: none is configured" in out and "export ANTHROPIC_API_KEY=" in out
 
 
 def test_doctor_says_what_fails_and_what_to_do(shell, tmp_path):

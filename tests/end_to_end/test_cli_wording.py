@@ -10,7 +10,7 @@ from support.gitrepos import make_repo
 
 import regreen
 from regreen.cli.render import render
-from regreen.cli.wording import worded
+from regreen.cli.wording import OR_A_MODEL, worded
 from regreen.fix.convergence import HINTS
 from regreen.fix.scope import OUT_OF_SCOPE_HINT
 from regreen.tools import TOOLS
@@ -27,7 +27,7 @@ def test_no_hint_at_the_end_of_a_run_speaks_of_a_tools_argument():
 
 def texts_of_errors() -> list[str]:
     """Every literal text in the engine that is handed to something a user is told."""
-    told = {"UsageError", "Refused", "Busy", "EnvironmentFault", "ConfigError", "GitFault", "EditError", "Deny", "Ask"}
+    told = {"UsageError", "Refused", "Busy", "EnvironmentFault", "GitFault", "EditError", "Deny", "Ask"}
     out: list[str] = []
     for file in ENGINE.rglob("*.py"):
         if file.relative_to(ENGINE).parts[0] not in ("cli", "tools"):
@@ -60,10 +60,12 @@ def test_no_error_of_the_engine_speaks_of_a_tools_argument():
          "Raise `--budget-s`, or name one failing test with `--tests`."),
         ("wait for it (job_status), or end it (job_cancel)", "wait for it or end that process"),
         ("No further idea. Hand in a fix of your own (proposer=caller), or use another one.",
-         "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
-         "search repairs small faults in Python."),
+         f"Try {OR_A_MODEL}a fix of your own with --script, one failing test with --tests, or an agent through "
+         "`regreen serve`; the search repairs small faults in Python."),
         ("It repairs Python only. Hand in a fix of your own (proposer=caller), or use another one.",
-         "It repairs Python only. Try a fix of your own with --script, or an agent through `regreen serve`."),
+         f"It repairs Python only. Try {OR_A_MODEL}a fix of your own with --script, or an agent through `regreen "
+         "serve`."),
+        ("restore(job-5f0c9a1e) undoes the changes.", "`regreen restore job-5f0c9a1e` undoes the changes."),
         ("only reads; use `dry_run`, or start again", "only reads; use `--dry-run`, or start again"),
         ("change it by hand, or allow it with `tests`.", "change it by hand, or allow it with `--tests-policy`."),
         ("start the run with `paths` that name this one", "start the run with `--paths` that name this one"),
@@ -76,6 +78,12 @@ def test_no_error_of_the_engine_speaks_of_a_tools_argument():
 )  # fmt: skip
 def test_phrases(text, said):
     assert worded(text) == said
+
+
+def test_errors_about_the_settings_are_left_as_they_are():
+    for text in ("[provider]: timeout_s is '60'", "known keys: max_turns, read_file"):
+        assert worded(text) != text
+        assert worded(text, ["--max-turns"], kind="config_refused") == text
 
 
 def test_only_options_that_the_command_has_are_named():

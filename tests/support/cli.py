@@ -50,10 +50,12 @@ class Shell:
             "REGREEN_STATE_DIR": str(self.base / "state"), "REGREEN_CACHE_DIR": str(self.base / "cache"),
         }  # fmt: skip
 
-    def run(self, *args: str, stdin: str = "", extra: Mapping[str, str] | None = None) -> Done:
-        """Type `regreen ARGS` and wait for its end."""
-        done = subprocess.run((*REGREEN, *args), cwd=self.cwd, env={**self.environ, **(extra or {})}, input=stdin,
-                              capture_output=True, text=True, encoding="utf-8", timeout=LIMIT_S)  # fmt: skip
+    def run(self, *args: str, stdin: str = "", extra: Mapping[str, str] | None = None, closed: str = "") -> Done:
+        """Type `regreen ARGS` and wait for its end. `closed` are redirections of a shell, such as `>&-`."""
+        shell = ("sh", "-c", f'exec "$@" {closed}', "sh") if closed else ()
+        environ = {**self.environ, **(extra or {})}
+        done = subprocess.run((*shell, *REGREEN, *args), cwd=self.cwd, env=environ, input=stdin, capture_output=True,
+                              text=True, encoding="utf-8", timeout=LIMIT_S)  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
@@ -70,18 +72,52 @@ class Shell:
 
     def on_terminal(self, *args: str, types: str = "") -> Done:
         """Type `regreen ARGS` at a terminal, and `types` when it asks. What it shows comes back as one stream."""
+        with self.at_terminal(*args) as terminal:
+            terminal.type(types)
+            return terminal.end()
+
+    @contextmanager
+    def at_terminal(self, *args: str) -> Generator[Terminal]:
+        """Type `regreen ARGS` at a terminal and look on; what is left of it at the end of the block is killed."""
         ours, theirs = pty.openpty()
         environ = {**self.environ, "TERM": "xterm-256color"}
         process = subprocess.Popen((*REGREEN, *args), cwd=self.cwd, env=environ, stdin=theirs, stdout=theirs,
                                    stderr=theirs, start_new_session=True)  # fmt: skip
         os.close(theirs)
-        os.write(ours, types.encode())
-        shown = bytearray()
-        try:
-            while piece := os.read(ours, 65536):
-                shown += piece
-        except OSError:  # how a terminal says that nobody writes to it any more
+        with process:
+            try:
+                yield Terminal(process, ours)
+            finally:
+                process.kill()
+                os.close(ours)
+
+
+class Terminal:
+    """A terminal at which a command runs. What it shows is one stream."""
+
+    def __init__(self, process: subprocess.Popen[bytes], ours: int) -> None:
+        self.process = process
+        self._ours = ours
+        self._shown = bytearray()
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def until(self, text: str) -> None:
+        """Wait until the terminal has shown the text."""
+        while text.encode() not in self._shown:
+            assert self._reads(), f"{text!r} was not shown: {self._shown.decode()}"
+
+    def end(self) -> Done:
+        """Wait for the end of the command."""
+        while self._reads():
             pass
-        finally:
-            os.close(ours)
-        return Done(process.wait(LIMIT_S), shown.decode(), "")
+        return Done(self.process.wait(LIMIT_S), self._shown.decode(), "")
+
+    def _reads(self) -> bool:
+        try:
+            piece = os.read(self._ours, 65536)
+        except OSError:  # how a terminal says that nobody writes to it any more
+            return False
+        self._shown += piece
+        return bool(piece)

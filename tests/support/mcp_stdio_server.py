@@ -1,13 +1,17 @@
 """A little MCP server on standard input and output, without an SDK, that can also behave badly: `python FILE MODE LOG`.
 
 Modes: `good`, `silent` (never answers), `rubbish` (writes what is no JSON), `dies` (at the first call), `exits` (at
-once), `endless` (a page of tools behind every page). LOG gets a line for each process: its id; and what was called.
+once), `endless` (a page of tools behind every page), `stubborn` (does not end, and starts a child that leaves its
+session), `parent` (starts such a child, and ends in order). LOG gets a line for each process: its id; and what was
+called.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -83,9 +87,16 @@ if MODE == "exits":
     sys.exit(1)
 if MODE == "silent":
     threading.Event().wait()  # does not even notice that its input is closed
+if MODE in ("stubborn", "parent"):
+    child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], start_new_session=True)
+    note(f"pid {child.pid}")
+if MODE == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if MODE == "rubbish":
     sys.stdout.write("<html>\n" * 3)
     sys.stdout.flush()
 for line in sys.stdin:
     if MODE != "rubbish":
         answer(json.loads(line))
+if MODE == "stubborn":
+    threading.Event().wait()

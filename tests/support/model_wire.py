@@ -68,7 +68,17 @@ class Stall:
     reached: threading.Event = field(default_factory=threading.Event)
 
 
-Step: TypeAlias = Reply | Fault | Cut | Stall
+@dataclass(frozen=True)
+class Raw:
+    """Bytes as they are, to the end of the connection; `endless`: again and again, until the client goes."""
+
+    data: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "text/event-stream"})
+    endless: bool = False
+
+
+Step: TypeAlias = Reply | Fault | Cut | Stall | Raw
 
 
 @dataclass(frozen=True)
@@ -226,6 +236,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._cut(step)
             case Stall():
                 return self._stall(step)
+            case Raw():
+                return self._raw(step)
 
     def _cut(self, step: Cut) -> bool:
         if step.after >= 0:
@@ -247,6 +259,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._begin(step.reply)
         return self._events(step.reply.events[said:]) and self._end()
 
+    def _raw(self, step: Raw) -> bool:
+        self.send_response(step.status)
+        for name, value in step.headers.items():
+            self.send_header(name, value)
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.wfile.write(step.data)
+        while step.endless:
+            self.wfile.write(step.data)
+        return True
+
     def _begin(self, reply: Reply) -> None:
         self.send_response(200)
         given = {name.lower() for name in reply.headers}
@@ -259,8 +282,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _events(self, events: Sequence[Event]) -> bool:
         for event in events:
-            frame = _frame(event)
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(frame), frame))
+            data = frame(event)
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         return True
 
     def _end(self) -> bool:
@@ -281,7 +304,8 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
 
-def _frame(event: Event) -> bytes:
+def frame(event: Event) -> bytes:
+    """An event as it goes over the wire."""
     name, data = event
     text = data if isinstance(data, str) else json.dumps(data)
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()

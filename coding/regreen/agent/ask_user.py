@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 from regreen.agent.tool import Tool, ToolContext, ToolReply
 from regreen.errors import UsageError
 from regreen.sandbox import Cancel
-from regreen.wire import Json
+from regreen.wire import MAX_NAME, Json, shortened
 
 AskUser: TypeAlias = Callable[[str, tuple[str, ...], Cancel], str | None]
 """Asks the question, with options to choose from or none, and blocks. None: nobody answers. Returns when cancelled."""
@@ -30,7 +30,8 @@ def ask_user(ask: AskUser | None, *, timeout_s: float = ANSWER_S) -> Tool:
         question, options = _checked(arguments)
         answer = None if ask is None else _asked(ask, question, options, context.cancel)
         if answer is None:
-            return ToolReply("nobody is there to answer: the question is left to the user", question=question)
+            said = "nobody is there to answer: the question is left to the user"
+            return ToolReply(said, question=_with(question, options))
         return ToolReply(
             f"the user answers: {answer}" if answer.strip() else "the user left it to you: decide yourself"
         )
@@ -80,10 +81,16 @@ def _asked(ask: AskUser, question: str, options: tuple[str, ...], cancel: Cancel
     return answers[0] if answers else None
 
 
+def _with(question: str, options: tuple[str, ...]) -> str:
+    """The question, and the answers to choose from, numbered."""
+    return "\n".join((question, *(f"  {number}. {option}" for number, option in enumerate(options, 1))))
+
+
 def _checked(arguments: Mapping[str, Json]) -> tuple[str, tuple[str, ...]]:
     unknown = [n for n in arguments if n not in ("question", "options")]
     if unknown:
-        raise UsageError("unknown_argument", f"{ASK_USER} has no argument `{unknown[0]}`", "known: question, options")
+        raise UsageError("unknown_argument", f"{ASK_USER} has no argument `{shortened(unknown[0], MAX_NAME)}`",
+                         "known: question, options")  # fmt: skip
     question, options = arguments.get("question"), arguments.get("options") or []
     if not isinstance(question, str) or not question.strip():
         raise UsageError("invalid_arguments", f"{ASK_USER} needs `question`, a text", "say what you need to know")

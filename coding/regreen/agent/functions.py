@@ -12,13 +12,12 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints, overload
 
 from regreen.agent.schemas import Schema, flat
 from regreen.agent.tool import Tool, ToolContext, ToolReply
 from regreen.errors import UsageError
-from regreen.wire import Json, shortened, to_json
+from regreen.wire import MAX_NAME, Json, nearest, shortened, shown, to_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 _MAX_VALUE = 80  # characters of a wrong value that are repeated
 _MOST_ERRORS = 5
+_MOST_STEPS = 10  # on the way to a wrong value
+_MAX_REASON = 300
 
 
 @overload
@@ -137,7 +138,7 @@ class _Parameters:
         more = f"; and {len(errors) - _MOST_ERRORS} more" if len(errors) > _MOST_ERRORS else ""
         kinds = {e["type"] for e in errors}
         unknown = [str(e["loc"][0]) for e in errors if e["type"] == "extra_forbidden" and len(e["loc"]) == 1]
-        near = get_close_matches(unknown[0], known, 1) if unknown else []
+        near = nearest(unknown[0], known) if unknown else []
         meant = f"did you mean `{near[0]}`? " if near else ""
         kind = "unknown_argument" if kinds == {"extra_forbidden"} else "invalid_arguments"
         takes = "; ".join(self._described(n) for n in known) or "nothing"
@@ -152,13 +153,14 @@ class _Parameters:
 
 def _said(error: ErrorDetails) -> str:
     """One error: the field, the reason, and what was sent."""
-    field = ".".join(map(str, error["loc"])) or "arguments"
+    field = shortened(".".join(shortened(str(step), MAX_NAME) for step in error["loc"][:_MOST_STEPS]), 2 * MAX_NAME)
+    field = field or "arguments"
     if error["type"] == "missing":
         return f"`{field}` is missing"
     if error["type"] == "extra_forbidden":
         return f"there is no `{field}`"
-    reason = error["msg"].replace("\n", " ")
-    return f"`{field}`: {reason} (sent {shortened(repr(error['input']), _MAX_VALUE)})"
+    reason = shortened(error["msg"].replace("\n", " "), _MAX_REASON)
+    return f"`{field}`: {reason} (sent {shown(error['input'], _MAX_VALUE)})"
 
 
 def _as_reply(value: object) -> ToolReply:

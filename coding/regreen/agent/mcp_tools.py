@@ -2,8 +2,8 @@
 
 Rules: a server is started when its tools are first asked for, outside of our sandbox, since the user named its command;
 never from anything that a repository says, and not in its folder. What it says of itself is bounded and marked as its
-own. A server that does not start, dies or breaks the protocol is a note or an error output, and no more. `close` ends
-every process.
+own. A server that does not start, dies or breaks the protocol is a note or an error output, and no more: what the SDK
+logs of it goes there too. `close` ends every process, and all that came of it; so does our death.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from regreen.agent.schemas import PROPERTY_NAME, Schema, flat
 from regreen.agent.tool import Tool, ToolContext, ToolReply, failure
 from regreen.agent.toolbox import MCP_MARK
+from regreen.sandbox import Cancel
+from regreen.sandbox.kept import Kept, kept
 from regreen.wire import Json, shortened
 
 if TYPE_CHECKING:
@@ -39,7 +41,9 @@ MAX_PAGES = 20
 MAX_NOTES = 10  # on one server
 MAX_DESCRIPTION = 800
 MAX_SCHEMA = 8_000
-_STDERR_KEPT = 2_000  # characters
+_STDERR_KEPT = 2_000  # bytes
+_STDERR_S = 0.5  # until the last of it has come, where all who could write have ended
+_SAID_LINES, _SAID_CHARS = 3, 300  # of them, in a note
 _log = logging.getLogger(__name__)
 
 
@@ -60,23 +64,28 @@ class McpServers:
         self.notes: tuple[str, ...] = ()
         """What is left out, and why; known after `tools`."""
 
-    def tools(self) -> tuple[Tool, ...]:
-        """The servers' tools, called `server__tool`; starts the servers that do not run, all at once."""
-        for server in self._servers:
-            server.start()
+    def tools(self, cancel: Cancel | None = None) -> tuple[Tool, ...]:
+        """The servers' tools, called `server__tool`; starts the servers that do not run, all at once. Where `cancel` is
+        set in the meantime, the servers are stopped, and what is known is returned at once."""
         found: list[Tool] = []
         notes: list[str] = []
-        for server in self._servers:
-            tools, said = server.tools()
-            found += tools
-            notes += said
+        with (cancel or Cancel()).waking(self._stop):
+            for server in self._servers:
+                server.start()
+            for server in self._servers:
+                tools, said = server.tools()
+                found += tools
+                notes += said
         self.notes = tuple(notes)
         return tuple(found)
 
-    def close(self) -> None:
-        """End the servers' processes. Waits for that, for some seconds at most."""
+    def _stop(self) -> None:
         for server in self._servers:
             server.stop()
+
+    def close(self) -> None:
+        """End the servers' processes. Waits for that, for some seconds at most."""
+        self._stop()
         for server in self._servers:
             server.join(CLOSE_S)
 
@@ -102,6 +111,7 @@ class _Server:
         self._ready: Future[tuple[ListedTool, ...]] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scope: anyio.CancelScope | None = None
+        self._kept: Kept | None = None
         self._stopped = False
         self._client: Client | None = None
         self._errors = _Tail(_STDERR_KEPT)
@@ -117,15 +127,18 @@ class _Server:
         try:
             asyncio.run(self._serve())
         except BaseException as e:  # noqa: BLE001 - whatever a foreign server does is told, and ends nothing else
-            _log.warning("the MCP server %s: %s", self.name, e, exc_info=True)
+            _log.debug("the MCP server %s: %s", self.name, e, exc_info=True)
+            self._errors.wait(_STDERR_S)
             self._failed(_reason(e))
         finally:
             self._client = None
             self._failed("it has ended")
 
     def _failed(self, why: str) -> None:
-        if not self._ready.done():
-            said = self._redact(self._errors.text()).strip()
+        lines = [line.strip() for line in self._redact(self._errors.text()).splitlines() if line.strip()]
+        said = " / ".join(lines[-_SAID_LINES:])
+        said = said if len(said) <= _SAID_CHARS else "…" + said[-_SAID_CHARS:]
+        with suppress(InvalidStateError):  # it had started, or failed before
             self._ready.set_exception(_NotStarted(why + (f"; it said: {said}" if said else "")))
 
     async def _serve(self) -> None:
@@ -135,31 +148,37 @@ class _Server:
         if not self._argv:
             raise ValueError("its command is empty")
         self._loop = asyncio.get_running_loop()
-        command, *arguments = self._argv
-        parameters = StdioServerParameters(command=command, args=arguments, cwd=self._cwd,
-                                           encoding_error_handler="replace")  # fmt: skip
-        with self._errors.file() as errors, anyio.CancelScope() as scope:
-            scope.deadline = anyio.current_time() + self._start_s
-            self._scope = scope
-            if self._stopped:
-                return
-            # The way out of here is the scope alone: it lets the SDK end the process in its own time.
-            async with Client(stdio_client(parameters, errlog=errors), cache=None) as client:
-                listed = await _all_tools(client)
-                scope.deadline = math.inf
-                self._client = client
-                self._ready.set_result(listed)
-                await anyio.sleep_forever()
-        if not self._stopped:
-            self._failed(f"it did not answer within {self._start_s:g} s")
+        with _SdkLog() as sdk, self._errors.file() as errors, kept(self._argv) as self._kept:
+            command, *arguments = self._kept.argv
+            parameters = StdioServerParameters(command=command, args=arguments, env=dict(self._kept.env),
+                                               cwd=self._cwd, encoding_error_handler="replace")  # fmt: skip
+            with anyio.CancelScope() as scope:
+                scope.deadline = anyio.current_time() + self._start_s
+                self._scope = scope
+                if self._stopped:
+                    return
+                # The way out of here is the scope alone: it lets the SDK end the process in its own time.
+                async with Client(stdio_client(parameters, errlog=errors), cache=None) as client:
+                    listed = await _all_tools(client)
+                    scope.deadline = math.inf
+                    self._client = client
+                    with suppress(InvalidStateError):  # it was stopped
+                        self._ready.set_result(listed)
+                    await anyio.sleep_forever()
+            if not self._stopped:
+                self._failed(f"it did not answer within {self._start_s:g} s" + (f"; {sdk.last}" if sdk.last else ""))
 
     def stop(self) -> None:
+        """Tell it to end. One that has started may do so in its own time; one that has not is killed."""
         self._stopped = True
         self._client = None
+        self._failed("it was stopped")
         loop, scope = self._loop, self._scope
         if loop is not None and scope is not None:
             with suppress(RuntimeError):  # the loop has ended by itself
                 loop.call_soon_threadsafe(scope.cancel)
+        if self._kept is not None and self._ready.exception() is not None:
+            self._kept.end()
 
     def join(self, timeout_s: float) -> None:
         if self._thread is not None:
@@ -174,7 +193,8 @@ class _Server:
         try:
             listed = self._ready.result(self._start_s + CLOSE_S)
         except (_NotStarted, TimeoutError) as e:
-            return [], [f"the MCP server `{self.name}` is left out: {e or 'it did not start'}"]
+            why = str(e) or "it did not start"
+            return [], [f"the MCP server `{self.name}` is left out: {why}; see its argv in [tools.mcp.{self.name}]"]
         found: dict[str, Tool] = {}
         notes: list[str] = []
         for tool in listed[:MAX_TOOLS]:
@@ -223,7 +243,7 @@ class _Server:
         except CancelledError:
             return failure("cancelled", f"the call of `{name}` was given up")
         except Exception as e:  # noqa: BLE001 - a foreign program and its client: whatever it is, the loop goes on
-            _log.warning("the MCP server %s, tool %s: %s", self.name, name, e, exc_info=True)
+            _log.debug("the MCP server %s, tool %s: %s", self.name, name, e, exc_info=True)
             return self._fault(_reason(e))
 
     def _fault(self, why: str) -> ToolReply:
@@ -297,7 +317,31 @@ def _reason(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     text = str(error).strip().split("\n")[0] or type(error).__name__
-    return shortened(text, 300)
+    return "it ended, or closed its output" if text == "Connection closed" else shortened(text, 300)
+
+
+class _SdkLog(logging.Filter):
+    """Keeps what the SDK logs in this thread, with tracebacks, from those who did not start it; has the last line."""
+
+    def __enter__(self) -> _SdkLog:
+        self.last = ""
+        self._thread = threading.get_ident()
+        known = [n for n in logging.root.manager.loggerDict if n == "mcp" or n.startswith("mcp.")]
+        self._loggers = [logging.getLogger(name) for name in known]
+        for logger in self._loggers:
+            logger.addFilter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for logger in self._loggers:
+            logger.removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.thread != self._thread:
+            return True
+        self.last = shortened(record.getMessage().split("\n")[0], 200)
+        _log.debug("%s: %s", record.name, self.last, exc_info=record.exc_info)
+        return False
 
 
 class _Tail:
@@ -306,9 +350,12 @@ class _Tail:
     def __init__(self, most: int) -> None:
         self._most = most
         self._text = b""
+        self._over = threading.Event()
+        self._over.set()
 
     def file(self) -> TextIO:
         """A pipe's end for the process. A thread reads the other until nobody holds this one any more."""
+        self._over.clear()
         read, write = os.pipe()
         threading.Thread(target=self._read, args=(read,), name="regreen-mcp-stderr", daemon=True).start()
         return os.fdopen(write, "w", encoding="utf-8")
@@ -317,6 +364,11 @@ class _Tail:
         with os.fdopen(end, "rb", buffering=0) as f:
             while piece := f.read(4096):
                 self._text = (self._text + piece)[-self._most :]
+        self._over.set()
+
+    def wait(self, timeout_s: float) -> None:
+        """Until nobody can write any more."""
+        self._over.wait(timeout_s)
 
     def text(self) -> str:
         return self._text.decode("utf-8", "replace")

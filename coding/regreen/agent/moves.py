@@ -37,21 +37,23 @@ from regreen.providers.messages import (
 )
 from regreen.providers.recovery import MAX_CAP, next_cap
 
-_CONTEXT = "about {tokens} tokens, and {limit} are allowed (max_input_tokens); the conversation so far is kept"
+_CONTEXT = "about {tokens} tokens, and {limit} are allowed (max_input_tokens)"
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a run is about, and never changes."""
+    """What a run is about, and never changes. `context` is told behind the task, and is no part of its length."""
 
     system: str
     task: str
     tools: tuple[ToolDefinition, ...]
     rules: AgentRules
+    context: str = ""
 
 
 def begun(a: Assignment) -> AgentState:
-    return _next_turn(a, AgentState((said("user", a.task),)), Transition.STARTED)
+    message = f"{a.task}\n\n{a.context}" if a.context else a.task
+    return _next_turn(a, AgentState((said("user", message),)), Transition.STARTED)
 
 
 def request(a: Assignment, state: AgentState) -> ModelRequest:
@@ -129,7 +131,7 @@ def _refused(_: Assignment, state: AgentState, response: ModelResponse, blocks: 
 
 
 def _overflowed(_: Assignment, state: AgentState, response: ModelResponse, blocks: tuple[Block, ...]) -> AgentState:
-    why = f"the conversation fills the model's window (stop reason `{response.raw_stop}`); what was said so far is kept"
+    why = f"the conversation fills the model's window (stop reason `{response.raw_stop}`)"
     return ended(state, StopReason.CONTEXT_OVERFLOW, why, state.said + _text(blocks))
 
 
@@ -194,7 +196,7 @@ def _words(a: Assignment, state: AgentState) -> AgentState:
     if not answer:
         return _nothing(a, state, used)
     nudges = sum(t.transition is Transition.NUDGED for t in state.turns)
-    if a.tools and not used and nudges < a.rules.max_nudges and len(state.turns) + 1 < _limit(a, state):
+    if a.tools and not used and nudges < a.rules.max_nudges and len(state.turns) + 1 < limit(a, state):
         after = replace(_closed(state, TurnState.ANSWERED), said="")
         return _next_turn(a, after, Transition.NUDGED, text("no_tool_used"))
     return replace(_closed(state, TurnState.CHECKING), said=answer)
@@ -218,9 +220,9 @@ def _next_turn(
     """Begin a turn, after a word to the model: the last one that there may be asks for an answer in words."""
     number = len(state.turns) + 1
     closing = state.closing
-    if closing is None and number >= (limit := _limit(a, state)):
-        turns = "the only turn is" if limit == 1 else f"all {limit} turns are"
-        closing = Closing(StopReason.MAX_TURNS, f"{turns} used; the conversation so far is kept")
+    if closing is None and number >= (most := limit(a, state)):
+        turns = "the only turn is" if most == 1 else f"all {most} turns are"
+        closing = Closing(StopReason.MAX_TURNS, f"{turns} used")
         transition = Transition.FINAL_ANSWER
         words = f"{words}\n\n{text('final_turn')}".lstrip()
     after = replace(state, messages=pairing.told(state.messages, words), closing=closing)
@@ -230,11 +232,11 @@ def _next_turn(
 
 def _fitting(a: Assignment, state: AgentState) -> AgentState:
     """The state itself, if the request fits the model's window; else the end, before anything is sent."""
-    tokens, limit = estimate_tokens(request(a, state)), a.rules.max_input_tokens
-    if tokens <= limit:
+    tokens, most = estimate_tokens(request(a, state)), a.rules.max_input_tokens
+    if tokens <= most:
         return state
     before = replace(state, turns=state.turns[:-1])
-    why = _CONTEXT.format(tokens=tokens, limit=limit)
+    why = _CONTEXT.format(tokens=tokens, limit=most)
     return ended(before, StopReason.CONTEXT_OVERFLOW, f"the conversation is too long for the model: {why}", state.said)
 
 
@@ -244,7 +246,8 @@ def _after_tools(done: Sequence[Executed]) -> Transition:
     return Transition.TOOL_FAILED if any(e.output.is_error for e in done) else Transition.NEXT_TURN
 
 
-def _limit(a: Assignment, state: AgentState) -> int:
+def limit(a: Assignment, state: AgentState) -> int:
+    """How many turns the run is given, as it stands."""
     return turn_limit(a.task, state.turns, a.rules)
 
 

@@ -1,6 +1,7 @@
 """What keeps a conversation valid whatever a model or a runner of tools sends: pure repairs of messages.
 
-Every call gets an id of its own, and exactly one output, in the message that follows it.
+Every call gets an id of its own, and exactly one output, in the message that follows it. What is sent again in every
+later request, and written to events, is bounded: ids, names, the depth of arguments.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from dataclasses import replace
 
 from regreen.agent.state import Executed
 from regreen.providers.messages import Block, Message, Text, Thinking, ToolCall, ToolOutput, said
+from regreen.wire import MAX_DEPTH, Json, is_number, shortened
 
 NO_OUTPUT = "(no output)"
+MAX_ID = 8_000  # some servers keep what a model thought in the ids of its calls
+MAX_CALLED = 128  # of the name of a tool; longer than any that there is
 
 
 def sound_blocks(answer: Message, messages: Sequence[Message]) -> tuple[Block, ...]:
-    """The answer's blocks without blank text, and with ids that the conversation has only once.
+    """The answer's blocks without blank text, with ids that the conversation has only once, and with calls whose names
+    and arguments can be sent back: others are cut, or have a fault.
 
     An id is kept to the letter where it can be: some servers send none, or the same one twice.
     """
@@ -29,10 +34,38 @@ def _with_own_ids(blocks: Iterable[Block], taken: set[str], at: int) -> Iterator
             yield block
             continue
         own, tries = block.id, 0
-        while not own.strip() or own in taken:
+        while not own.strip() or len(own) > MAX_ID or own in taken:
             own, tries = f"call_{at}_{number}" + (f"_{tries}" if tries else ""), tries + 1
         taken.add(own)
-        yield block if own == block.id else replace(block, id=own)
+        yield _bounded(block if own == block.id else replace(block, id=own))
+
+
+def _bounded(call: ToolCall) -> ToolCall:
+    """The call, with a name of which no more is kept than tells that there is no such tool, and without arguments that
+    few could write out again."""
+    if len(call.name) > MAX_CALLED:
+        call = replace(call, name=call.name[:MAX_CALLED])
+    wrong = "" if call.fault else _unfit(dict(call.arguments))
+    return replace(call, arguments={}, fault=wrong) if wrong else call
+
+
+def _unfit(arguments: Json) -> str:
+    """What in the arguments cannot be handed on, told to the model; "" where all can."""
+    todo = [(arguments, 1)]
+    while todo:
+        value, depth = todo.pop()
+        if depth > MAX_DEPTH:
+            return "The arguments are nested too deeply. The tool was not run. Send them flat, as its schema is."
+        match value:
+            case int() | float() if not is_number(value):
+                return "The arguments hold a number that is too large. The tool was not run. Send a smaller one."
+            case list():
+                todo += [(item, depth + 1) for item in value]
+            case dict():
+                todo += [(item, depth + 1) for item in value.values()]
+            case _:
+                pass
+    return ""
 
 
 def without_calls(blocks: Iterable[Block]) -> tuple[Block, ...]:
@@ -82,7 +115,7 @@ def results(executed: Iterable[Executed]) -> Message:
 
 def _result(call: ToolCall, done: Executed | None, missing: str) -> Executed:
     if call.fault:
-        words = f"`{call.name}`: {call.fault}"  # a fault says what to do next
+        words = f"`{shortened(call.name, MAX_CALLED)}`: {call.fault}"  # a fault says what to do next
     elif done is None:
         words = missing
     else:

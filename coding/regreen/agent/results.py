@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from regreen.agent.tool import Tool, ToolContext, ToolReply
 from regreen.errors import UsageError
-from regreen.wire import Json
+from regreen.wire import MAX_NAME, Json, shortened, shown
 
 READ_RESULT = "read_result"
 MIN_CHARS = 400  # smaller budgets are taken for this: a marker has to fit, and something to read besides
@@ -88,10 +88,10 @@ class Results:
             text = self._texts.get(handle)
             kept = ", ".join(self._texts) or "none"
         if text is None:
-            raise UsageError("not_found", f"no result `{handle}` is kept",
+            raise UsageError("not_found", f"no result `{shortened(handle, MAX_NAME)}` is kept",
                              f"kept: {kept}; call the tool again that gave it")  # fmt: skip
         if not 0 <= offset < len(text):
-            raise UsageError("limit_exceeded", f"`offset` is {offset}, of {len(text)} characters",
+            raise UsageError("limit_exceeded", f"`offset` is {shown(offset)}, of {len(text)} characters",
                              f"give 0 to {len(text) - 1}")  # fmt: skip
         end = line_end(text, offset, room)
         return text[offset:end], end
@@ -140,10 +140,11 @@ def _more(left: int, handle: str, offset: int) -> str:
 def _checked(arguments: Mapping[str, Json]) -> tuple[str, int]:
     unknown = [n for n in arguments if n not in ("handle", "offset")]
     if unknown:
-        raise UsageError("unknown_argument", f"{READ_RESULT} has no argument `{unknown[0]}`", "known: handle, offset")
+        raise UsageError("unknown_argument", f"{READ_RESULT} has no argument `{shortened(unknown[0], MAX_NAME)}`",
+                         "known: handle, offset")  # fmt: skip
     handle, offset = arguments.get("handle"), arguments.get("offset", 0)
     if not isinstance(handle, str):
         raise UsageError("invalid_arguments", f"{READ_RESULT} needs `handle`, a string", "as the cut result names it")
     if isinstance(offset, bool) or not isinstance(offset, int):
-        raise UsageError("invalid_arguments", f"`offset` is {offset!r}, not a whole number", "give 0 or more")
+        raise UsageError("invalid_arguments", f"`offset` is {shown(offset)}, not a whole number", "give 0 or more")
     return handle, offset

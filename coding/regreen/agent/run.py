@@ -36,9 +36,17 @@ class AgentRun:
     """One task, from its first question to its end."""
 
     def __init__(
-        self, system: str, task: str, tools: Sequence[ToolDefinition], rules: AgentRules, on_event: OnEvent = ignore
+        self,
+        system: str,
+        task: str,
+        tools: Sequence[ToolDefinition],
+        rules: AgentRules,
+        on_event: OnEvent = ignore,
+        *,
+        context: str = "",
     ) -> None:
-        self._assignment = Assignment(system, task, tuple(tools), rules)
+        """`context` is what the model is told besides the task, such as what there is in the repository."""
+        self._assignment = Assignment(system, task, tuple(tools), rules, context)
         self._on_event = on_event
         self.state: AgentState = AgentState(())
         self._become(moves.begun(self._assignment))
@@ -87,13 +95,13 @@ class AgentRun:
 
     def _become(self, state: AgentState) -> None:
         before, self.state = self.state, state
-        for kind, data in _events(before, state):
+        for kind, data in _events(before, state, moves.limit(self._assignment, state)):
             self._on_event(kind, data)
 
 
-def _events(before: AgentState, after: AgentState) -> Iterator[_Event]:
+def _events(before: AgentState, after: AgentState, limit: int) -> Iterator[_Event]:
     """What happened between two states: calls that were not run, why the model is warned, the end of a turn and why the
-    run goes on or ends, then the turn that was begun."""
+    run goes on or ends, then the turn that was begun, of at most `limit`."""
     begun = after.turns[-1] if len(after.turns) > len(before.turns) else None
     last = len(before.turns)
     if last and before.turns[-1].state is not TurnState.ACTED and after.turns[last - 1].state is TurnState.ACTED:
@@ -106,7 +114,7 @@ def _events(before: AgentState, after: AgentState) -> Iterator[_Event]:
     if after.end is not None and after.turns:
         yield "step", {"step_id": len(after.turns), "is_final": True, "transition": after.end.reason}
     if begun is not None:
-        yield "turn_started", {"turn": begun.number, "transition": begun.transition}
+        yield "turn_started", {"turn": begun.number, "transition": begun.transition, "limit": limit}
 
 
 def _unreadable(answer: Message) -> Iterator[_Event]:

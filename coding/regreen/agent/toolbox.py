@@ -13,8 +13,8 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import TypeAlias
 
 from regreen.agent.execution import CLOSE_S, GRACE_S, Execution, partition
@@ -26,7 +26,7 @@ from regreen.providers.client import OnEvent, ignore
 from regreen.providers.messages import ToolCall, ToolDefinition, ToolOutput
 from regreen.sandbox import Cancel
 from regreen.settings import AgentSettings
-from regreen.wire import Json, encodable, shortened
+from regreen.wire import MAX_NAME, Json, encodable, nearest, shortened
 
 __all__ = ["Approve", "Tool", "ToolContext", "ToolReply", "Toolbox"]
 
@@ -37,6 +37,8 @@ MCP_MARK = "__"  # in the names of the tools of MCP servers; a server that does 
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider takes
 _EVENT_CHARS = 500  # of an argument
+_EVENT_ARGUMENTS = 20  # of a call
+_MASKED_CHARS = 50_000  # of an argument, before what is shown of it is cut: no cut then leaves half of a secret
 _log = logging.getLogger(__name__)
 
 
@@ -101,13 +103,15 @@ class Toolbox:
 
     async def _one(self, call: ToolCall) -> Executed:
         started = self._clock()
-        self._on_event("tool_call", {"id": call.id, "tool": call.name, "arguments": self._shown(call.arguments)})
+        told = {"id": shortened(call.id, MAX_NAME), "tool": shortened(call.name, MAX_NAME)}
+        self._on_event("tool_call", {**told, "arguments": self._shown(call.arguments)})
         reply = await self._reply(call)
         text = self._text(call.name, reply)
         duration_s = self._clock() - started
+        failed = {"message": shortened(text.partition("\n")[0], _EVENT_CHARS)} if reply.is_error else {}
         self._on_event("tool_result", {
-            "id": call.id, "tool": call.name, "is_error": reply.is_error, "denied": reply.denied, "chars": len(text),
-            "duration_s": round(duration_s, 3),
+            **told, "is_error": reply.is_error, "denied": reply.denied, "chars": len(text),
+            "duration_s": round(duration_s, 3), **failed,
         })  # fmt: skip
         return Executed(
             call,
@@ -134,16 +138,16 @@ class Toolbox:
         )
 
     def _unknown(self, name: str) -> ToolReply:
-        near = get_close_matches(name, self._tools, 1)
+        near = nearest(name, self._tools)
         hint = f"did you mean `{near[0]}`? " if near else ""
-        return failure("not_found", f"there is no tool `{shortened(name, 100)}`",
+        return failure("not_found", f"there is no tool `{shortened(name, MAX_NAME)}`",
                        f"{hint}tools: {', '.join(self._tools)}")  # fmt: skip
 
     async def _refused(self, tool: Tool, call: ToolCall) -> ToolReply | None:
         """Why a call that needs approval has none; None where it has."""
         approve = self._approve
         if approve is None:
-            self._on_event("permission", {"id": call.id, "tool": tool.name, "allowed": False})
+            self._on_event("permission", {"id": shortened(call.id, MAX_NAME), "tool": tool.name, "allowed": False})
             return failure("needs_approval", f"`{tool.name}` may change things and needs approval; nobody can be asked",
                            "go another way, or say at the end what the user should do", denied=True)  # fmt: skip
 
@@ -152,7 +156,7 @@ class Toolbox:
 
         answer = await self._execution.ask(ask)
         allowed = not (answer.denied or answer.is_error)
-        self._on_event("permission", {"id": call.id, "tool": tool.name, "allowed": allowed})
+        self._on_event("permission", {"id": shortened(call.id, MAX_NAME), "tool": tool.name, "allowed": allowed})
         if allowed:
             return None
         return answer if answer.is_error else failure(
@@ -170,14 +174,23 @@ class Toolbox:
         return self._results.fitted(text, most, tool.head_share if tool else 1.0)
 
     def _shown(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
-        """Arguments as events have them."""
-        return {name: self._short(value) for name, value in arguments.items()}
+        """Arguments as events have them: a bounded number of them, each of bounded length."""
+        first = islice(arguments.items(), _EVENT_ARGUMENTS)
+        told = {self._excerpt(name, MAX_NAME): self._short(value) for name, value in first}
+        more = len(arguments) - _EVENT_ARGUMENTS
+        return {**told, "…": f"{more} arguments more"} if more > 0 else told
 
     def _short(self, value: Json) -> Json:
         if isinstance(value, str):
-            return shortened(self._redact(value), _EVENT_CHARS)
-        text = json.dumps(value, ensure_ascii=False)
-        return value if len(text) <= _EVENT_CHARS else shortened(self._redact(text), _EVENT_CHARS)
+            return self._excerpt(value, _EVENT_CHARS)
+        plain = encodable(value)
+        text = json.dumps(plain, ensure_ascii=False)
+        return plain if len(text) <= _EVENT_CHARS else self._excerpt(text, _EVENT_CHARS)
+
+    def _excerpt(self, text: str, most: int) -> str:
+        if len(text) <= _MASKED_CHARS:
+            return shortened(self._redact(text), most)
+        return f"{self._redact(text[:_MASKED_CHARS])[:most]}… {len(text) - most} characters more"
 
 
 def _answer(tool: Tool, arguments: Mapping[str, Json], context: ToolContext) -> ToolReply:

@@ -6,13 +6,15 @@ write half way.
 
 from __future__ import annotations
 
+import select
 import signal
+import socket
 import threading
-from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from regreen.wire import Json
 
@@ -32,37 +34,62 @@ class Result(Protocol):
     def data(self) -> dict[str, Json]: ...
 
 
+class Jobs(Protocol):
+    """The jobs of an engine."""
+
+    def stop_all(self, timeout_s: float) -> None: ...
+
+
 class Engine(Protocol):
-    """What is needed of the engine here: its tools by name, never raising what a user can act on."""
+    """What is needed of the engine here: its tools by name, never raising what a user can act on, and its jobs."""
+
+    @property
+    def jobs(self) -> Jobs: ...
 
     def call(self, tool: str, arguments: Mapping[str, object], *,
              on_progress: Callable[[str], None] | None = None, cancel: Cancel | None = None) -> Result: ...  # fmt: skip
 
 
-class Interrupted(BaseException):
-    """A signal asked us to stop. Not an Exception: nothing on the way may swallow it."""
+class _Signals:
+    """SIGINT, SIGTERM and SIGHUP while the block lasts. The first one wakes whoever waits, as `wake` does.
 
+    Nothing is raised: a signal may come between any two steps of the main thread. Nor is anything locked in the
+    handler: another one may come there. In another thread than the main one none is heard.
+    """
 
-@contextmanager
-def _interruptible() -> Generator[None]:
-    """The first SIGINT, SIGTERM or SIGHUP raises Interrupted in the main thread; later ones do nothing more."""
-    heard = False
+    def __init__(self) -> None:
+        self.came = False
 
-    def handler(_number: int, _frame: FrameType | None) -> None:
-        nonlocal heard
-        if not heard:
-            heard = True
-            raise Interrupted
+    def __enter__(self) -> _Signals:
+        self._woken, self._waker = socket.socketpair()
+        self._before: dict[int, Any] = {}
+        self._woken.setblocking(False)
+        self._waker.setblocking(False)
+        if threading.current_thread() is threading.main_thread():
+            self._old_fd = signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+            heard = (n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN)
+            self._before = {n: signal.signal(n, self._hear) for n in heard}
+        return self
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {n: signal.signal(n, handler) for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN}
-    try:
-        yield
-    finally:
-        for number, old in before.items():
+    def __exit__(self, *_: object) -> None:
+        for number, old in self._before.items():
             signal.signal(number, old)
+        if threading.current_thread() is threading.main_thread():
+            signal.set_wakeup_fd(self._old_fd)
+        self._woken.close()
+        self._waker.close()
+
+    def _hear(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+
+    def wake(self) -> None:
+        """End the wait that is under way, or the next; from any thread. Does nothing after the block."""
+        with suppress(OSError):
+            self._waker.send(b".")
+
+    def wait(self, timeout_s: float) -> None:
+        if select.select([self._woken], [], [], timeout_s)[0]:
+            self._woken.recv(1024)
 
 
 def call(engine: Engine, screen: Screen, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
@@ -86,7 +113,8 @@ def complete(
     *,
     say: Callable[[Progress], Callable[[str], None]] = lambda progress: progress.update,
 ) -> dict[str, Json]:
-    """Start a job and poll it to its end. An interrupt cancels it; the result then says what was put back.
+    """Start a job and poll it to its end. An interrupt cancels it at once, before anybody who is asked something in it
+    hears of the interrupt; the result then says what was put back.
 
     `on_news` hears each answer, and says in how many seconds it wants the next one. `say` gives what the job's own
     word for its progress is handed to.
@@ -105,7 +133,7 @@ def complete(
         on_news(data)
         return data
 
-    return guarded(screen, follow)
+    return guarded(screen, follow, on_interrupt=lambda: engine.jobs.stop_all(0.0))
 
 
 def _unfinished(data: Mapping[str, Json]) -> str | None:
@@ -123,30 +151,23 @@ def guarded(
     screen: Screen,
     work: Callable[[Progress], dict[str, Json]],
     *,
-    on_interrupt: Callable[[], None] | None = None,
+    on_interrupt: Callable[[], None] = lambda: None,
     told: str = "interrupted: putting everything back",
 ) -> dict[str, Json]:
-    """The result of `work`, done in a thread of its own. An interrupt is only told: by `screen.interrupted`, and to
-    `on_interrupt`."""
+    """The result of `work`, done in a thread of its own. The first interrupt is only told: to `on_interrupt`, which
+    must not wait, and then by `screen.interrupted`. Later ones do nothing more."""
     progress = screen.progress()
-    with ThreadPoolExecutor(1, thread_name_prefix="regreen-call") as pool:
+    with ThreadPoolExecutor(1, thread_name_prefix="regreen-call") as pool, _Signals() as signals:
+        future = pool.submit(work, progress)
+        future.add_done_callback(lambda _: signals.wake())
         try:
-            with _interruptible():
-                future = pool.submit(work, progress)
-                try:
-                    return _wait(future, progress)
-                except Interrupted:
+            while not future.done():
+                if signals.came and not screen.interrupted.is_set():
+                    on_interrupt()
                     screen.interrupted.set()
-                    if on_interrupt is not None:
-                        on_interrupt()
                     progress.update(told)
-                    return _wait(future, progress)
+                signals.wait(_TICK_S)
+                progress.tick()
+            return future.result()
         finally:
             progress.stop()
-
-
-def _wait(future: Future[dict[str, Json]], progress: Progress) -> dict[str, Json]:
-    while not future.done():
-        wait([future], timeout=_TICK_S)
-        progress.tick()
-    return future.result()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from regreen.cli.calls import call
 from regreen.cli.edit_lines import applied, planned
 from regreen.cli.engine import opened, somebody_answers
-from regreen.cli.exit_codes import INTERRUPTED, OK, REFUSED
+from regreen.cli.exit_codes import OK, of_error
 from regreen.cli.ids import full_id
 from regreen.cli.invocation import Answer, Invocation, answer
 from regreen.cli.lines import Line
@@ -59,9 +59,9 @@ def _edit_asking(invocation: Invocation, arguments: dict[str, object]) -> Answer
             return answer("apply_edits", plan)
         screen.show(planned(plan))
         done: dict[str, Any] = call(engine, screen, "apply_edits", {"repo": str(repo), "commit": plan["plan"]})
-    if done.get("error", {}).get("kind") == "needs_approval":
-        code = INTERRUPTED if screen.interrupted.is_set() else REFUSED
-        return Answer(done["error"], (Line("nothing was written"),), code)
+    kind = done.get("error", {}).get("kind")
+    if kind in ("needs_approval", "cancelled"):
+        return Answer(done["error"], (Line("nothing was written"),), of_error(kind))
     made = answer("apply_edits", done)
     return Answer(done, tuple(applied(done)), OK) if made.code == OK else made
 

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from regreen.cli.calls import complete
-from regreen.cli.do_lines import Spent, Turn, doing_after, event_lines, running_line, spent_line, text_line, turn_line
+from regreen.cli.do_lines import (
+    Known,
+    Spent,
+    Turn,
+    doing_after,
+    event_lines,
+    running_line,
+    spent_line,
+    text_line,
+    turn_line,
+)
 from regreen.cli.engine import answered, opened, somebody_answers
 from regreen.cli.event_file import EventFile
 from regreen.cli.exit_codes import of_result
@@ -51,7 +61,7 @@ def do(invocation: Invocation) -> Answer:
         if settings.mode == "ask" and not asks:
             screen.tell([Line(_NOBODY, "warn")])
         teller = Teller(screen, redact, events, max_turns=options.max_turns or settings.agent.max_turns,
-                        verbose=invocation.args.verbose, diffs=not (asks and settings.mode == "ask"))  # fmt: skip
+                        verbose=invocation.args.verbose, watched=asks and settings.mode == "ask")  # fmt: skip
         ask = partial(answered, screen) if asks else None
         with opened(invocation, repo) as engine:
 
@@ -65,11 +75,11 @@ def do(invocation: Invocation) -> Answer:
                 say=teller.on,
             )
         teller.finish()
-    return _answer(invocation, data, told=screen.together and teller.told(data))
+    return _answer(invocation, data, told=screen.together and teller.told(data), refused=teller.refused)
 
 
-def _answer(invocation: Invocation, data: dict[str, Json], *, told: bool) -> Answer:
-    lines = tuple(render("coding_task", {**data, "told": told}))
+def _answer(invocation: Invocation, data: dict[str, Json], *, told: bool, refused: dict[str, Json]) -> Answer:
+    lines = tuple(render("coding_task", {**data, "told": told, "refused": refused}))
     if invocation.args.events == "-":  # stdout is the events'
         invocation.screen.tell(lines)
         lines = ()
@@ -135,16 +145,24 @@ class Teller:
     """Tells a person how a task goes, and hands every event on. `hear` may be called from several threads.
 
     What the model says is shown, and written down, in whole lines: a secret is not cut in two before it is masked.
+    `watched`: a person at the terminal is asked about each edit, and sees it then.
     """
 
     def __init__(
-        self, screen: Screen, redact: Redactor, events: EventFile | None, *, max_turns: int, verbose: bool, diffs: bool
+        self,
+        screen: Screen,
+        redact: Redactor,
+        events: EventFile | None,
+        *,
+        max_turns: int,
+        verbose: bool,
+        watched: bool,
     ) -> None:
         self._screen = screen
         self._redact = redact
         self._events = events
         self._verbose = verbose
-        self._diffs = diffs
+        self._known = Known(watched=watched)
         self._spent = Spent(max_turns=max_turns)
         self._turn: Turn | None = None
         self._piece: Event | None = None  # the latest of what the model is saying
@@ -170,7 +188,8 @@ class Teller:
             if self._events is not None:
                 self._events.write(event)
             self._count(event, data)
-            self._screen.tell(event_lines(event.kind, data, diffs=self._diffs))
+            self._screen.tell(event_lines(event.kind, data, self._known))
+            self._known = self._known.after(event.kind, data)
 
     def finish(self) -> None:
         """Tell what is left: the last turn, and an answer that broke off."""
@@ -183,6 +202,11 @@ class Teller:
         outcome = cast("Mapping[str, Json]", data.get("outcome", {}))
         answer = str(outcome.get("answer", "")).strip()
         return bool(answer) and len(self._shown) <= _TURN_LINES and "\n".join(self._shown).strip() == answer
+
+    @property
+    def refused(self) -> dict[str, Json]:
+        """How many calls were not allowed, and what the model was told of the last one."""
+        return {"calls": self._known.refused, "message": self._known.why_refused}
 
     def _count(self, event: Event, data: Mapping[str, Json]) -> None:
         self._spent = self._spent.after(event.kind, event.time, data)

@@ -1,15 +1,16 @@
-"""How a person sees a coding task: each event in a line or two, each turn, what is spent, the end. Pure and bounded."""
+"""How a person sees a coding task while it runs: each event in a line or two, each turn, what is spent. Pure and
+bounded."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from regreen.cli.fix_lines import remarks
-from regreen.cli.lines import Line, count, diff, more, names, split
-from regreen.cli.wording import worded
+from regreen.cli.lines import Line, count, diff, more, price
 from regreen.wire import shortened
 
 Data = Mapping[str, Any]
@@ -18,8 +19,6 @@ _ARGUMENT_CHARS = 80
 _ARGUMENTS_CHARS = 400
 _TEXT_CHARS = 2_000  # of one line
 _EDIT_LINES = 40  # of the diff of one edit while the task runs
-_ANSWER_LINES = 200
-_FAILING = 20
 _MAIN_ARGUMENTS = ("path", "name", "pattern", "question", "task", "paths", "selection", "focus", "to", "since", "text")
 
 
@@ -34,6 +33,7 @@ class Spent:
     max_turns: int = 0
     tokens: int = 0
     usd: float = 0.0
+    unpriced: bool = False
     started: float = 0.0
     seconds: float = 0.0
 
@@ -43,10 +43,11 @@ class Spent:
         now = replace(self, started=started, seconds=max(0.0, time - started))
         match kind:
             case "turn_started":
-                return replace(now, turn=data["turn"], max_turns=data.get("max_turns", self.max_turns))
+                return replace(now, turn=data["turn"], max_turns=data.get("limit", self.max_turns))
             case "model_response":
                 used = sum(data.get("usage", {}).values())
-                return replace(now, tokens=self.tokens + used, usd=self.usd + data.get("usd", 0.0))
+                unpriced = self.unpriced or "usd" not in data
+                return replace(now, tokens=self.tokens + used, usd=self.usd + data.get("usd", 0.0), unpriced=unpriced)
             case "budget":  # counts also what failed attempts to ask have cost
                 return replace(now, tokens=data.get("tokens", self.tokens), usd=data.get("usd", self.usd))
             case _:
@@ -54,18 +55,20 @@ class Spent:
 
 
 def spent_line(spent: Spent) -> str:
-    """The running line: turn, tokens, money, seconds."""
-    return f"{_spent(spent)}, {spent.seconds:.0f} s"
+    """Where the task stands, in one of many lines: turn, tokens, money, seconds. That a price is not known is told at
+    the end, once."""
+    paid = f", {price(spent.usd, unpriced=False)}" if spent.usd or not spent.unpriced else ""
+    return f"{_so_far(spent)}{paid}, {spent.seconds:.0f} s"
 
 
 def running_line(spent: Spent, doing: str) -> str:
     """The running line where the seconds are counted beside it, and what is being done."""
-    return f"{_spent(spent)}{f': {doing}' if doing else ''}"
+    return f"{_so_far(spent)}, {price(spent.usd, unpriced=spent.unpriced)}{f': {doing}' if doing else ''}"
 
 
-def _spent(spent: Spent) -> str:
+def _so_far(spent: Spent) -> str:
     most = f"/{spent.max_turns}" if spent.max_turns else ""
-    return f"turn {spent.turn}{most}, {spent.tokens:,} tokens, {dollars(spent.usd)}"
+    return f"turn {spent.turn}{most}, {spent.tokens:,} tokens"
 
 
 def doing_after(kind: str, data: Data) -> str | None:
@@ -85,41 +88,96 @@ def doing_after(kind: str, data: Data) -> str | None:
             return None
 
 
-def dollars(usd: float) -> str:
-    return f"${usd:.4f}" if 0 < usd < 0.1 else f"${usd:.2f}"
-
-
 # --- events ----------------------------------------------------------------------------------------------
 
 
-def event_lines(kind: str, data: Data, *, diffs: bool = True) -> Iterator[Line]:
-    """What is said of one event; of most, nothing. Without `diffs`, those of edits are left out: they were shown."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What earlier events tell of the next one. `watched`: somebody at the terminal is asked about every edit, and has
+    seen its diff."""
+
+    watched: bool = False
+    begun: bool = False  # has the model been asked?
+    waited: bool = False  # was a person waited for during this call?
+    failed: tuple[str, str] = ("", "")  # the model whose question goes to another one at once, and why
+    refused: int = 0  # calls that were not allowed
+    why_refused: str = ""  # the last of them
+
+    def after(self, kind: str, data: Data) -> Known:
+        """What is known once this event has happened."""
+        match kind:
+            case "turn_started":
+                return replace(self, begun=True)
+            case "tool_call":
+                return replace(self, waited=data["tool"] == "ask_user")
+            case "permission":
+                return replace(self, waited=self.waited or self.watched or "tool" in data)
+            case "tool_result" if data.get("denied"):
+                return replace(self, refused=self.refused + 1, why_refused=str(data.get("message", "")))
+            case "model_retry" if not data.get("wait_s"):
+                return replace(self, failed=(str(data.get("model", "")), _fault(data)))
+            case "model_request":
+                return replace(self, failed=("", ""))
+            case _:
+                return self
+
+
+def event_lines(kind: str, data: Data, known: Known | None = None) -> Iterator[Line]:
+    """What is said of one event, by what was known before it; of most, nothing."""
+    known = known or Known()
+    if kind in ("run_started", "model_request", "model_retry"):
+        yield from _asking(kind, data, known)
+        return
     match kind:
         case "tool_call":
-            yield Line(f"-> {data['tool']} {main_argument(data.get('arguments', {}))}".rstrip(), "dim")
+            yield Line(f"-> {data['tool']} {_shown_argument(data)}".rstrip(), "dim")
         case "tool_result":
-            yield _result(data)
+            yield _result(data, waited=known.waited)
         case "edit_applied":
-            yield from _edit(data, diffs=diffs)
-        case "model_retry":
-            yield Line(f"the model is asked again in {data.get('wait_s', 0.0):.1f} s: {_why(data)}", "warn")
-        case "tests_finished":
-            yield Line(f"tests: {_tests(data)}", "good" if data.get("status") == "passed" else "bad")
+            yield from _edit(data, diffs=not known.watched)
+        case "tests_finished" if not known.begun:  # what later runs come to is said by the verdict
+            style = "good" if data.get("status") == "passed" else "bad"
+            yield Line(f"the named tests, before the task: {tests_line(data)}", style)
         case "verified":
             yield Line(*_verified(data))
         case "stuck":
-            yield Line(f"no way forward: {_brief(_why(data))}", "warn")
+            yield Line(_stuck(data), "warn")
+        case "error":
+            yield Line(f"note: {brief(str(data.get('message', '')))}", "warn")
         case _:
             return
 
 
-def _result(data: Data) -> Line:
-    size = f"{count(data.get('chars', 0), 'character')} in {data.get('duration_s', 0.0):.1f} s"
+def _asking(kind: str, data: Data, known: Known) -> Iterator[Line]:
+    """Which model is asked: at the start, and where it is another one or has to be asked again."""
+    request, (model, why) = data.get("request", {}), known.failed
+    if kind == "run_started" and request.get("model"):
+        provider = request.get("provider", "")
+        beside = f" ({provider})" if provider not in ("", request["model"]) else ""
+        yield Line(f"regreen: asking {request['model']}{beside}")
+    elif kind == "model_retry" and data.get("wait_s"):
+        said = f"the model is asked again in {data['wait_s']:.1f} s: {_fault(data)}"
+        yield Line(f"{said}: {brief(data['message'])}" if data.get("message") else said, "warn")
+    elif kind == "model_request" and model:
+        other = data.get("model", "")
+        yield Line(f"the model is asked again: {why}" if other == model else f"asking {other} instead: {why}", "warn")
+
+
+def _fault(data: Data) -> str:
+    """A fault's word, for people: `model_overloaded` is "overloaded"."""
+    return str(data.get("error", "")).removeprefix("model_").replace("_", " ") or brief(str(data.get("message", "")))
+
+
+def _result(data: Data, *, waited: bool) -> Line:
+    tool, message = data["tool"], brief(str(data.get("message", "")))
+    size = count(data.get("chars", 0), "character")
+    if not waited:
+        size = f"{size} in {data.get('duration_s', 0.0):.1f} s"
     if data.get("denied"):
-        return Line(f"<- {data['tool']}: denied", "warn")
+        return Line(f"<- {tool}: denied: {message}" if message else f"<- {tool}: denied", "warn")
     if data.get("is_error"):
-        return Line(f"<- {data['tool']}: error, {size}", "warn")
-    return Line(f"<- {data['tool']}: ok, {size}", "dim")
+        return Line(f"<- {tool}: error: {message}" if message else f"<- {tool}: error, {size}", "warn")
+    return Line(f"<- {tool}: ok, {size}", "dim")
 
 
 def _edit(data: Data, *, diffs: bool) -> Iterator[Line]:
@@ -129,26 +187,52 @@ def _edit(data: Data, *, diffs: bool) -> Iterator[Line]:
         yield from bounded_diff(data.get("diff", ""), _EDIT_LINES)
 
 
-def bounded_diff(text: str, most: int) -> Iterator[Line]:
-    """The first lines of a diff, none longer than anybody reads, and how many there are besides."""
+def bounded_diff(text: str, most: int, rest: str = "") -> Iterator[Line]:
+    """The first lines of a diff, none longer than anybody reads, and how many there are besides: `rest` shows them."""
     lines = list(diff(text))
     yield from (Line(shortened(line.text, _TEXT_CHARS), line.style) for line in lines[:most])
-    yield from more(len(lines), most)
+    if rest and len(lines) > most:
+        yield Line(f"... {count(len(lines) - most, 'more line')}: {rest}", "dim")
+    else:
+        yield from more(len(lines), most)
 
 
-def _why(data: Data) -> str:
-    return str(data.get("error") or data.get("message") or data.get("why") or data.get("reason") or "")
+def tests_line(told: Data) -> str:
+    """What tests came to: `failed: 1 failed, 2 passed`."""
+    counts = told.get("counts", {})
+    shown = ", ".join(f"{counts[k]} {k}" for k in ("failed", "errors", "passed", "skipped") if counts.get(k))
+    return f"{told.get('status', '')}: {shown}" if shown else str(told.get("status", ""))
 
 
 def _verified(data: Data) -> tuple[str, Any]:
     if data.get("ok"):
         return "the named tests pass", "good"
-    return f"not there yet: {_brief(str(data.get('message', '')))}", "warn"
+    why = brief(str(data.get("message", ""))) or tests_line({"counts": data.get("counts", {})}).removeprefix(": ")
+    return f"not there yet: {why or 'the named tests do not pass'}", "warn"
 
 
-def _brief(text: str) -> str:
+_STUCK = {
+    "same": "the model makes the same call again and again, with the same result",
+    "circles": "the model makes the same calls again and again, in the same order and with the same results",
+    "empty": "the model's calls find nothing, again and again",
+    "failing": "the model's calls of one tool fail again and again",
+    "polling": "the model looks at the same job again and again, and nothing has changed",
+}
+
+
+def _stuck(data: Data) -> str:
+    said = _STUCK.get(str(data.get("rule", "")), "the model gets nowhere")
+    return f"no way forward: {said}" if data.get("is_final") else f"{said}; it is told so"
+
+
+def brief(text: str) -> str:
     """A text of any size in one line."""
     return shortened(" ".join(text.split()), _ARGUMENTS_CHARS)
+
+
+def _shown_argument(call: Data) -> str:
+    """The argument that is shown of a call. A question stands where it is asked, or with the result."""
+    return "" if call["tool"] == "ask_user" else main_argument(call.get("arguments", {}))
 
 
 def main_argument(arguments: Data) -> str:
@@ -162,10 +246,23 @@ def main_argument(arguments: Data) -> str:
 
 def _as_text(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_as_text, cast("list[object]", value)))
-    if isinstance(value, dict) and (path := cast("Data", value).get("path")):  # one of several edits
-        return str(path)
+        return _listed(cast("list[object]", value))
+    if isinstance(value, str) and value.startswith("[{") and (paths := _PATH.findall(value)):  # cut JSON
+        return ", ".join([*dict.fromkeys(paths), "..."])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_PATH = re.compile(r'"path": "([^"]+)"')
+
+
+def _listed(values: list[object]) -> str:
+    """The values of a list, each once; of several edits, the files and how many there are of each."""
+    found = Counter(_path(v) or _as_text(v) for v in values)
+    return ", ".join(f"{text} ({count(n, 'edit')})" if n > 1 else text for text, n in found.items())
+
+
+def _path(value: object) -> str:
+    return str(cast("Data", value).get("path", "")) if isinstance(value, dict) else ""
 
 
 # --- turns -----------------------------------------------------------------------------------------------
@@ -201,107 +298,3 @@ def _arguments(arguments: Data) -> str:
 def text_line(text: str) -> Line:
     """A line of what the model says."""
     return Line(shortened(text, _TEXT_CHARS))
-
-
-# --- the end ---------------------------------------------------------------------------------------------
-
-_ENDS = {
-    "max_turns": "not done: all turns are used up",
-    "stuck": "not done: the model went in circles",
-    "needs_user": "not done: the model has a question that nobody was there to answer",
-    "context_overflow": "not done: the conversation became too long for the model",
-    "no_progress": "not done: the model said that it is done, but the named tests do not pass",
-    "model_error": "not done: the model cannot be asked",
-    "budget": "not done: the budget is spent",
-    "environment": "not done: the environment is at fault",
-    "refused": "refused",
-    "hook_stopped": "stopped by a hook",
-    "tampered": "refused: what the tests rest on was changed",
-    "cancelled": "interrupted",
-}
-
-
-def ended(data: Data) -> Iterator[Line]:
-    """The end of a task: verdict, answer, what was changed, what it cost, what to do next. `told`: the answer has been
-    shown where this is shown."""
-    outcome, job_id = data.get("outcome", {}), str(data.get("job_id", ""))
-    yield from _verdict(outcome)
-    yield from _answer("" if data.get("told") else str(outcome.get("answer", "")))
-    yield from _changed(outcome, str(data.get("diff", "")))
-    yield from remarks(outcome)
-    if usage := data.get("usage"):
-        yield Line(usage_line(outcome.get("turns", 0), usage), "dim")
-    yield from _next(outcome, job_id)
-
-
-def _verdict(outcome: Data) -> Iterator[Line]:
-    reason, tests = str(outcome.get("reason", "")), outcome.get("tests")
-    if outcome.get("fixed"):
-        yield Line("fixed: the named tests failed and pass now", "good")
-    elif reason == "completed":
-        yield Line("completed: the model says that it is done", "good" if outcome.get("verified") else "warn")
-    else:
-        yield Line(_ENDS.get(reason, f"not done: {reason}"), "bad")
-        if why := outcome.get("why"):
-            yield Line(f"  {_brief(worded(why))}")
-    if question := outcome.get("question"):
-        yield from split(shortened(question, _TEXT_CHARS), "strong", "  ")
-    if tests is None:
-        yield Line("not verified: no tests were named")
-        return
-    word = "verified by a cold run" if outcome.get("verified") else "not verified"
-    yield Line(f"{word}: {_tests(tests)}", "good" if outcome.get("verified") else "bad")
-    yield from (Line(f"  {name}", "bad") for name in tests.get("failing", [])[:_FAILING])
-    yield from more(len(tests.get("failing", [])), _FAILING)
-    if doubt := tests.get("doubt"):
-        yield Line(f"  {worded(doubt)}", "warn")
-
-
-def _tests(told: Data) -> str:
-    counts = told.get("counts", {})
-    shown = ", ".join(f"{counts[k]} {k}" for k in ("failed", "errors", "passed", "skipped") if counts.get(k))
-    return f"{told.get('status', '')}: {shown}" if shown else str(told.get("status", ""))
-
-
-def _answer(answer: str) -> Iterator[Line]:
-    if not answer.strip():
-        return
-    yield Line("")
-    lines = list(split(answer.strip()))
-    yield from (text_line(line.text) for line in lines[:_ANSWER_LINES])
-    yield from more(len(lines), _ANSWER_LINES)
-    yield Line("")
-
-
-def _changed(outcome: Data, text: str) -> Iterator[Line]:
-    files: Sequence[str] = outcome.get("kept_files", [])
-    if files:
-        yield Line(f"changed: {names(files)}")
-    else:
-        yield Line("everything is as it was before" if outcome.get("restored") else "no file was changed")
-    if text:
-        from regreen.tools.diff_text import shown_diff  # not at the top: most commands show no diff
-
-        shown, left = shown_diff(text)
-        yield from diff(shown)
-        if left:
-            yield Line(f"... {left}; --json has all", "dim")
-
-
-def usage_line(turns: int, usage: Data) -> str:
-    """What the models have cost: `3 turns, 3 model calls, 12,345 tokens (900 out), $0.02`."""
-    usd = usage.get("usd", 0.0)
-    more_than = f"more than {dollars(usd)}: " if usd else ""
-    price = f"{more_than}a price is not known" if usage.get("unpriced") else dollars(usd)
-    cached = f", {usage['cache_read']:,} from the cache" if usage.get("cache_read") else ""
-    return (
-        f"{count(turns, 'turn')}, {count(usage.get('calls', 0), 'model call')}, {usage.get('tokens', 0):,} tokens "
-        f"({usage.get('output', 0):,} out{cached}), {price}"
-    )
-
-
-def _next(outcome: Data, job_id: str) -> Iterator[Line]:
-    if hint := worded(outcome.get("hint", "")):
-        yield from split(f"hint: {hint}")
-    if job_id:
-        yield Line(f"run {job_id}", "dim")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from regreen.cli.exit_codes import ENVIRONMENT, OK
 from regreen.cli.invocation import Answer, Invocation
 from regreen.cli.lines import Line, Style
 from regreen.errors import RegreenError, UsageError
 from regreen.settings import Settings
-from regreen.wire import Json, to_object
+from regreen.settings.extras import how_to_install
+from regreen.wire import to_object
 
 if TYPE_CHECKING:
     from regreen.testing import Project, Row
@@ -26,7 +28,7 @@ _STYLES: dict[Level, Style] = {"ok": "good", "warn": "warn", "fail": "bad"}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at. `hint` says what to do where it is not ok."""
+    """One thing looked at. `hint` says what to do where it is not ok, or could be better."""
 
     name: str
     level: Level
@@ -46,26 +48,18 @@ def doctor(invocation: Invocation) -> Answer:
 
 def config(invocation: Invocation) -> Answer:
     """The settings in force; of the environment only what is regreen's own."""
+    from regreen.cli.settings_shown import in_force, lines
+    from regreen.session.toolbox import check_tool_names
+
     s = invocation.settings()
-    data = to_object({
-        "mode": s.mode, "sandbox": s.sandbox, "sandbox_level": s.sandbox_level, "network": s.network,
-        "writable": s.writable, "env": sorted(s.test_environ),
-        "container_engine": s.container_engine, "container_image": s.container_image,
-        "python": s.python, "strict_edits": s.strict_edits, "watch": s.watch, "tests": s.custom_tests, "gates": s.gates,
-        "provider": s.models, "agent": s.agent,
-        "limits": s.limits,
-        "state_dir": s.state_dir, "cache_dir": s.cache_dir, "config_file": _config_file(),
-    })  # fmt: skip
-    return Answer(data, tuple(Line(f"{k} = {v}") for k, v in _flat(data)), OK)
-
-
-def _flat(data: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Settings by name; those of one subject as `subject.name`."""
-    for key, value in data.items():
-        if key in ("provider", "agent", "limits"):
-            yield from ((f"{key}.{name}", inner) for name, inner in cast("dict[str, Json]", value).items())
-        else:
-            yield key, value
+    check_tool_names(s.agent, _config_file())
+    of_do = replace(invocation, args=Namespace(**{**vars(invocation.args), "default_mode": "ask"})).settings()
+    remarks = {"mode": f"of `regreen do`: {of_do.mode}"} if of_do.mode != s.mode else {}
+    shown = to_object(in_force(s))
+    besides = to_object({"env": sorted(s.test_environ), "state_dir": s.state_dir, "cache_dir": s.cache_dir,
+                         "config_file": _config_file()})  # fmt: skip
+    told = (*lines(shown, remarks), *(f"# {line}" for line in lines(besides, {"env": "names alone"})))
+    return Answer({**shown, **besides}, tuple(map(Line, told)), OK)
 
 
 def _config_file() -> Path:
@@ -170,8 +164,6 @@ def _interpreter(workspace: Workspace, settings: Settings, start: str, runner: s
 
 
 def _sandbox(settings: Settings, _repo: Path | None) -> Iterator[Check]:
-    from dataclasses import replace
-
     from regreen.sandbox import isolation
 
     here = isolation(replace(settings, sandbox="auto") if settings.sandbox == "required" else settings)
@@ -228,9 +220,9 @@ def _model(settings: Settings, _repo: Path | None) -> Iterator[Check]:
 
     try:
         if not configured.provider_name(settings):
-            trouble = keys.in_keyring(keys.PROVIDERS[0]).trouble
-            yield Check("model", "ok", f"none is configured, and {trouble or 'the keyring has no key'}; with a key, "
-                        "such as ANTHROPIC_API_KEY, a model is asked where the search finds nothing")  # fmt: skip
+            trouble = keys.in_keyring(keys.PROVIDERS[0]).trouble or "the keyring has no key"
+            found = f"none is configured, and {trouble}; with one, it is asked where the search finds nothing"
+            yield Check("model", "ok", found, keys.how_to_set("anthropic", "ANTHROPIC_API_KEY"))
             return
         chosen = configured.choose(settings)
     except RegreenError as e:
@@ -240,17 +232,36 @@ def _model(settings: Settings, _repo: Path | None) -> Iterator[Check]:
     found = f"{chosen.provider}{f' at {at.base_url}' if at.base_url else ''}, {names}; key: {at.source}"
     if at.api_key and at.base_url.startswith("http://") and not keys.is_local(at.base_url):
         yield Check("model", "warn", f"{found}, sent without encryption", "use an https address")
+    elif chosen.provider == "anthropic" and at.base_url.endswith("/v1"):
+        yield Check("model", "warn", f"{found}: the address ends in /v1, which is added to it", "leave /v1 out")
     elif chosen.provider == "openai" and find_spec("openai") is None:
-        yield Check("model", "warn", f"{found}; its package is missing", "pip install 'regreen[openai]'")
+        yield Check("model", "warn", f"{found}; its package is missing", how_to_install("openai"))
     else:
         yield Check("model", "ok", found)
 
 
-_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _watch, _model, _runs)
+def _agent(settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    """What the agent of `regreen do` may use."""
+    from regreen.session.toolbox import check_tool_names
+
+    agent = settings.agent
+    check_tool_names(agent, _config_file())
+    tools = ", ".join(agent.enabled) or "all"
+    yield Check("agent", "ok", f"tools: {tools}; at most {agent.max_turns} turns")
+    for name, (program, *_) in agent.mcp_servers.items():
+        found = shutil.which(program, path=settings.environ.get("PATH", ""))
+        if found is None or not (Path(program).is_absolute() or Path(program).name == program):
+            yield Check("agent", "warn", f"the MCP server `{name}` cannot be started: {program} is not found",
+                        f'correct argv of [tools.mcp."{name}"]: an absolute path, or a program on PATH')  # fmt: skip
+        else:
+            yield Check("agent", "ok", f"the MCP server `{name}` is {found}")
+
+
+_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _watch, _model, _agent, _runs)
 
 
 def _lines(checks: tuple[Check, ...]) -> Iterator[Line]:
     for check in checks:
         yield Line(f"{check.level:<4}  {check.name}: {check.found}", _STYLES[check.level])
-        if check.hint and check.level != "ok":
+        if check.hint:
             yield Line(f"      {check.hint}", "dim")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import select
+import shutil
 import sys
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regreen.cli.lines import Line, conflict_line, diff, more, names, split
+from regreen.cli.approving import Unseen, unseen
+from regreen.cli.lines import Line, conflict_line, count, names, split
 from regreen.cli.wording import worded
+from regreen.errors import Refused
 
 if TYPE_CHECKING:
     from regreen.cli.invocation import Invocation
@@ -22,7 +26,10 @@ if TYPE_CHECKING:
     from regreen.session import Engine
 
 _LOOK_S = 0.2
-_SHOWN_LINES = 400  # of what a question is about
+_LET_GO_S = 0.4
+"""How long an interrupted question waits before it ends: a job that was cancelled looks up every few hundredths of a
+second, and lets go of the call that asked before it can go on without an answer."""
+_LEAST_PAGE = 10  # lines
 
 
 @contextmanager
@@ -58,23 +65,38 @@ def _recovered(reports: Mapping[str, RestoreReport]) -> Iterator[Line]:
 
 
 def _ask(screen: Screen, question: Ask) -> bool:
-    """Ask the person at the terminal; anything but a clear yes is a no, and so is an interrupt."""
+    """Ask the person at the terminal; anything but a clear yes is a no. An interrupt raises Refused (`cancelled`)."""
     with screen.asking():
-        screen.tell(_shown(question.about))
-        screen.tell([Line(f"{worded(question.reason)}. Do it? [y/N]", "warn")])
-        return (_typed(screen) or "").strip().lower() in ("y", "yes")
+        shown, left = unseen(question.about).page()
+        screen.tell(shown)
+        while True:
+            screen.tell(left.said())
+            keys = "[y/N/d] (d shows the rest first)" if left else "[y/N]"
+            screen.tell([Line(f"{worded(question.reason)}. Do it? {keys}", "warn")])
+            word = (_typed(screen) or "").strip().lower()
+            if word != "d" or not left:
+                return word in ("y", "yes")
+            left = _paged(screen, left)
 
 
-def _shown(about: str) -> Iterator[Line]:
-    """What the question is about: a diff, or some words."""
-    lines = list(diff(about))
-    yield from lines[:_SHOWN_LINES]
-    yield from more(len(lines), _SHOWN_LINES)
+def _paged(screen: Screen, left: Unseen) -> Unseen:
+    """Show the rest, a screen at a time; what is still unseen where the person has had enough."""
+    size = max(_LEAST_PAGE, shutil.get_terminal_size().lines - 2)
+    while left:
+        shown, left = left.page(size)
+        screen.tell(shown)
+        if left:
+            screen.tell([Line(f"-- {count(len(left), 'line')} left: Enter goes on, a shows all, q goes back", "warn")])
+            word = _typed(screen)
+            if word is None or word.strip().lower() == "q":
+                break
+            size = len(left) if word.strip().lower() == "a" else size
+    return left
 
 
 def answered(screen: Screen, question: str, options: Sequence[str], cancel: Cancel | None = None) -> str | None:
     """What the person at the terminal answers: text, or one of the options by its number. None where they end their
-    input or interrupt, or `cancel` is set."""
+    input, or `cancel` is set. Raises Refused (`cancelled`) for an interrupt."""
     with screen.asking():
         screen.tell(split(question, "strong"))
         screen.tell(Line(f"  {number}. {option}") for number, option in enumerate(options, 1))
@@ -85,8 +107,20 @@ def answered(screen: Screen, question: str, options: Sequence[str], cancel: Canc
 
 
 def _typed(screen: Screen, cancel: Cancel | None = None) -> str | None:
-    """The next line that is typed; None at the end of the input, and for an interrupt."""
-    while not screen.interrupted.is_set() and not (cancel is not None and cancel.is_set()):
-        if select.select([sys.stdin], [], [], _LOOK_S)[0]:
-            return sys.stdin.readline() or None
+    """The next line that is typed; None at the end of the input, and where `cancel` is set. An interrupt is no answer:
+    it raises Refused (`cancelled`)."""
+    while cancel is None or not cancel.is_set():
+        ready = select.select([sys.stdin], [], [], _LOOK_S)[0]
+        if screen.interrupted.is_set():
+            time.sleep(_LET_GO_S)
+            raise Refused("cancelled", "interrupted")
+        if ready:
+            return _line()
     return None
+
+
+def _line() -> str | None:
+    try:
+        return sys.stdin.readline() or None
+    except OSError:  # how a terminal says that it is gone
+        return None

@@ -12,7 +12,7 @@ from typing import cast
 from regreen.cli import exit_codes, parser
 from regreen.cli.invocation import Answer, Invocation
 from regreen.cli.lines import Line
-from regreen.cli.screen import Screen, drop
+from regreen.cli.screen import Screen, drop, open_streams
 from regreen.cli.wording import worded
 from regreen.errors import RegreenError, UsageError
 from regreen.settings import default_environ
@@ -23,6 +23,7 @@ Handler = Callable[[Invocation], Answer | int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status. Raises nothing."""
     typed = list(sys.argv[1:] if argv is None else argv)
+    open_streams()
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
@@ -54,12 +55,9 @@ def _run(typed: Sequence[str], screen: Screen) -> int:
         return _failed(screen, e.kind, e.message, e.hint, exit_codes.of_error(e.kind), args)
     except BrokenPipeError:
         raise
-    except Exception as e:
-        import logging
-
-        logging.getLogger("regreen").exception("a fault in regreen itself")
-        return _failed(screen, "internal", f"{type(e).__name__}: {e}", "this is a fault in regreen: please report it",
-                       exit_codes.INTERNAL)  # fmt: skip
+    except Exception as e:  # noqa: BLE001  (the outermost call: a fault of ours is logged with its traceback)
+        told = _fault(e)
+        return _failed(screen, told.kind, told.message, told.hint, exit_codes.of_error(told.kind), args)
     if isinstance(answer, int):
         return answer
     if screen.as_json:
@@ -70,6 +68,18 @@ def _run(typed: Sequence[str], screen: Screen) -> int:
     else:
         screen.show(answer.lines)
     return answer.code
+
+
+def _fault(error: Exception) -> RegreenError:
+    """What a person can do about an exception that nobody expected: make room, or report it."""
+    import logging
+
+    from regreen.store import no_room
+
+    if isinstance(error, OSError) and (full := no_room(error)) is not None:
+        return full
+    logging.getLogger("regreen").error("a fault in regreen itself", exc_info=error)
+    return RegreenError("internal", f"{type(error).__name__}: {error}", "this is a fault in regreen: please report it")
 
 
 def _cwd() -> Path:
@@ -94,5 +104,5 @@ def _tell_error(screen: Screen, message: str, hint: str, kind: str = "", args: N
 
         hint = explained(message, hint, default_environ())
     options = None if args is None else [f"--{name.replace('_', '-')}" for name in vars(args)]
-    hint = worded(hint, options)
-    screen.tell([Line(f"regreen: {worded(message)}", "bad"), *([Line(f"hint: {hint}")] if hint else [])])
+    hint = worded(hint, options, kind=kind)
+    screen.tell([Line(f"regreen: {worded(message, kind=kind)}", "bad"), *([Line(f"hint: {hint}")] if hint else [])])

@@ -34,6 +34,7 @@ _KIND = {
          "argument_not_allowed", "argument_value_invalid", "needs_approval", "denied_by_mode", "untrusted_workspace",
          "sandbox_required", "busy", "host_forbidden", "origin_forbidden", "unauthorized"), REFUSED),
     "internal": INTERNAL,
+    "cancelled": INTERRUPTED,
 }  # fmt: skip
 
 

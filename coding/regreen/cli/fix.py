@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from regreen.cli.calls import complete
+from regreen.cli.diary import asked_of, asking_of, goal_of
 from regreen.cli.engine import opened
 from regreen.cli.exit_codes import of_result
 from regreen.cli.fix_lines import attempt_lines, failing_tests
@@ -48,7 +47,11 @@ def followed(invocation: Invocation, engine: Engine, start: Callable[[], FixJob]
     from regreen.redact import Redactor
 
     screen, redact = invocation.screen, Redactor.from_environ(invocation.settings().may_be_told)
-    follower = Follower(screen, lambda job_id: goal_of(engine.store.run_folder(job_id) / "events.jsonl"))
+
+    def diary(job_id: object) -> Path:
+        return engine.store.run_folder(str(job_id)) / "events.jsonl"
+
+    follower = Follower(screen, lambda job_id: goal_of(diary(job_id)), lambda job_id: asking_of(diary(job_id)))
     data = complete(
         engine,
         screen,
@@ -56,17 +59,10 @@ def followed(invocation: Invocation, engine: Engine, start: Callable[[], FixJob]
         lambda news: follower(_with_brief(engine, redact, _with_edits(engine, redact, news))),
     )
     data = _with_edits(engine, redact, data)
-    told = screen.logs and screen.together
-    return Answer(data, tuple(render("fix_tests", {**data, "told": told})), of_result("fix_tests", data))
-
-
-def goal_of(diary: Path) -> list[str]:
-    """The tests that failed for certain before a run's first attempt, by its diary."""
-    with suppress(OSError, ValueError), diary.open(encoding="utf-8") as file:
-        for line in file:
-            if '"baseline_taken"' in line:
-                return [str(name) for name in json.loads(line).get("goal", [])]
-    return []
+    shown = {**data, "told": screen.logs and screen.together}
+    if job_id := data.get("job_id"):
+        shown["asked"] = asked_of(diary(job_id))
+    return Answer(data, tuple(render("fix_tests", shown)), of_result("fix_tests", data))
 
 
 def _with_edits(engine: Engine, redact: Redactor, data: Mapping[str, Json]) -> dict[str, Json]:
@@ -111,7 +107,7 @@ def _options(invocation: Invocation, repo: Path) -> FixOptions:
         budget_usd=args.budget_usd or 0.0,
         keep_partial=args.keep_partial,
         script=script,
-        model=model_of(invocation),
+        model=model_of(invocation, args.proposer),
     )
 
 
@@ -125,12 +121,17 @@ def script_of(invocation: Invocation) -> Path | None:
     return (invocation.cwd / cast("str", script)).resolve() if script else None
 
 
-def model_of(invocation: Invocation) -> str:
-    """The model that was named, for a proposer that asks one. Raises UsageError."""
+def model_of(invocation: Invocation, proposer: str) -> str:
+    """The model that was named, for a proposer that asks one. Raises UsageError, and ConfigError where `auto` would not
+    come to it, since no provider is configured."""
     args = invocation.args
-    if args.model and (args.script or args.proposer in ("search", "scripted")):
+    if args.model and (args.script or proposer in ("search", "scripted")):
         raise UsageError("invalid_arguments", "--model is for a proposer that asks a model",
                          "leave it out, or choose --proposer anthropic or openai")  # fmt: skip
+    if args.model and proposer == "auto":
+        from regreen.providers.configured import choose
+
+        choose(invocation.settings(), model=args.model)
     return cast("str", args.model)
 
 
@@ -145,12 +146,20 @@ class Follower:
     """Tells a person how the run goes: the failing tests once they are known; for a log, also each stage's end.
 
     Called with each answer of the run, the last one included; says in how many seconds it wants the next. `goal` tells
-    the failing tests of a run that went on before they were seen.
+    the failing tests of a run that went on before they were seen, `asking` the attempts that a model was asked for.
     """
 
-    def __init__(self, screen: Screen, goal: Callable[[str], list[str]] = lambda _: []) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        goal: Callable[[str], list[str]] = lambda _: [],
+        asking: Callable[[str], Sequence[tuple[int, str]]] = lambda _: (),
+    ) -> None:
         self._screen = screen
         self._goal = goal
+        self._asking = asking
+        self._asked_told = 0
+        self._models_told: set[str] = set()
         self._begun = False
         self._failing_told = False
         self._attempts_told = 0
@@ -164,8 +173,12 @@ class Follower:
         self._begun = True
         if not self._failing_told:
             self._baseline(cast("Mapping[str, Any]", data))
+        asked = self._asking(str(data["job_id"]))[self._asked_told :]
+        self._asked_told += len(asked)
         if self._screen.logs:
-            self._log(data)
+            self._log(data, asked)
+        else:
+            self._models(model for _, model in asked)
         return _POLL_S if self._failing_told else _BASELINE_POLL_S
 
     def _baseline(self, data: Mapping[str, Any]) -> None:
@@ -181,12 +194,23 @@ class Follower:
             self._say(f"baseline done: {total} failing")
         self._screen.tell(failing_tests(brief.get("failures", []), failing, total))
 
-    def _log(self, data: Mapping[str, Json]) -> None:
+    def _models(self, models: Iterable[str]) -> None:
+        """At a terminal, where no other stage is told: each model once."""
+        for model in models:
+            if model not in self._models_told:
+                self._models_told.add(model)
+                self._screen.tell([Line(f"asking {model}")])
+
+    def _log(self, data: Mapping[str, Json], asked: Sequence[tuple[int, str]]) -> None:
+        """What has happened since, in its order: a model is asked before the attempt that comes of it."""
+        news = [(number, 0, [f"attempt {number}: asking {model}"]) for number, model in asked]
         for attempt in cast("list[Mapping[str, Any]]", data.get("attempts") or []):
             if attempt["number"] > self._attempts_told:
                 self._attempts_told = attempt["number"]
-                for line in attempt_lines(attempt):
-                    self._say(line.text)
+                news.append((attempt["number"], 1, [line.text for line in attempt_lines(attempt)]))
+        for _, _, lines in sorted(news):
+            for text in lines:
+                self._say(text)
         progress, now = str(data.get("progress", "")), time.monotonic()
         if progress.startswith("search") and now - self._searched_at >= _SEARCH_EVERY_S and not self._screen.ci:
             self._searched_at = now

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from regreen.cli.edit_lines import edit_error
-from regreen.cli.lines import Line, conflict_line, count, diff, head, more, names, split
-from regreen.cli.wording import without_lines_shown, worded
+from regreen.cli.lines import Line, conflict_line, count, diff, head, more, names, price, split
+from regreen.cli.wording import OR_A_MODEL, without_lines_shown, worded
+from regreen.proposers import NOT_ASKED, UNUSABLE
 
 _SHOWN_NAMES = 30
 _SHOWN_CONFLICTS = 20
@@ -102,8 +104,8 @@ _ENDS = {
 
 
 def ended(data: Data) -> Iterator[Line]:
-    """The end of a run. `told`: its attempts have been shown where this is shown. `standing`, of a run that ended long
-    ago: whether its changes are still there."""
+    """The end of a run. `told`: its attempts have been shown where this is shown. `asked`: which models were asked, as
+    its diary tells. `standing`, of a run that ended long ago: whether its changes are still there."""
     outcome, attempts = data.get("outcome", {}), data.get("attempts", [])
     yield from diff(outcome.get("diff", ""))
     if outcome.get("diff"):
@@ -111,14 +113,38 @@ def ended(data: Data) -> Iterator[Line]:
     if outcome.get("fixed"):
         yield from _fixed(outcome, data)
     else:
-        reason = outcome.get("reason", "")
-        yield Line(_ENDS.get(reason, f"not fixed: {reason}"), "good" if reason == "already_green" else "bad")
+        yield _unfixed(outcome)
         yield from _tried(attempts, told=data.get("told", False))
         yield from _left(outcome, data)
     yield from remarks(outcome)
-    yield from _next(outcome, attempts, data.get("job_id", ""))
+    yield from _spent(outcome.get("evidence", {}).get("usage", {}), data.get("asked", {}))
+    yield from _next(outcome, data)
     if data.get("job_id"):
         yield Line(f"run {data['job_id']}", "dim")
+
+
+_NO_ANSWER = re.compile(rf"({NOT_ASKED}|{UNUSABLE})([^\n]*)\n?")
+_OTHER_WAYS = re.compile(r" ?Hand in a fix of your own \(proposer=caller\)[^.]*\.")
+
+
+def _unfixed(outcome: Data) -> Line:
+    """The verdict on a run without a fix."""
+    reason = outcome.get("reason", "")
+    said = _ENDS.get(reason, f"not fixed: {reason}")
+    if reason == "proposer_failed" and (found := _NO_ANSWER.search(outcome.get("hint", ""))):
+        cause = worded(found[2].strip().removesuffix("."))
+        return Line(f"not fixed: {found[1][:1].lower()}{found[1][1:]}{cause}", "bad")
+    return Line(said, "good" if reason == "already_green" else "bad")
+
+
+def _spent(usage: Data, asked: Data) -> Iterator[Line]:
+    """What proposals have cost: `claude-sonnet-5-5: 3 questions, 12,345 tokens, $0.02`."""
+    if not (tokens := usage.get("tokens", 0)):
+        return
+    models = asked.get("models", [])
+    who = f"{names(models)}: {count(asked['questions'], 'question')}" if models else "proposals"
+    paid = price(usage.get("usd", 0.0), unpriced=bool(asked.get("unpriced")))
+    yield Line(f"{who}, {tokens:,} tokens, {paid}", "dim")
 
 
 def _fixed(outcome: Data, data: Data) -> Iterator[Line]:
@@ -180,9 +206,18 @@ _TITLES = {
 }
 
 
-def _next(outcome: Data, attempts: Sequence[Data], job_id: str) -> Iterator[Line]:
+def _hint(outcome: Data, asked: Data) -> str:
+    """What the engine says to do, without what the verdict has said; no model is advised where one was asked."""
+    hint = str(outcome.get("hint", ""))
+    if outcome.get("reason") == "proposer_failed" and _NO_ANSWER.search(hint):
+        return worded(_NO_ANSWER.sub("", _OTHER_WAYS.sub("", hint)))
+    return worded(hint).replace(OR_A_MODEL, "") if asked.get("models") else worded(hint)
+
+
+def _next(outcome: Data, data: Data) -> Iterator[Line]:
     """What to do now."""
-    if hint := worded(outcome.get("hint", "")):
+    attempts, job_id = data.get("attempts", []), data.get("job_id", "")
+    if hint := _hint(outcome, data.get("asked", {})):
         yield from split(f"hint: {hint}")
     if outcome.get("fixed") or not job_id:
         return

@@ -44,6 +44,17 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def dollars(usd: float) -> str:
+    return f"${usd:.4f}" if 0 < usd < 0.1 else f"${usd:.2f}"
+
+
+def price(usd: float, *, unpriced: bool) -> str:
+    """What something has cost; `unpriced`: a part of it has no known price."""
+    if not unpriced:
+        return dollars(usd)
+    return f"more than {dollars(usd)}: a price is not known" if usd else "cost unknown"
+
+
 def names(found: Sequence[str]) -> str:
     """A list in one line, cut where it is long."""
     return wire.names(found, _SHOWN_NAMES)

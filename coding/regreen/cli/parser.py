@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 
 from regreen.errors import UsageError
 from regreen.settings import EDIT_FORMATS, MODES, SANDBOX_WISHES, Mode
-from regreen.wire import shortened
+from regreen.wire import nearest, shortened
 
 _MOST = 1_000_000_000
 _MOST_S = 1_000_000  # the system waits no longer than some days at once
 _SHOWN = 80
+_NEAR = 0.69  # how alike an option that was mistyped has to be
 _MOST_SAID = 2_000
 
 
@@ -94,7 +95,7 @@ _PROPOSERS = ("auto", "search", "anthropic", "openai", "scripted")
 _RUN = _option("run", metavar="RUN", help="its id, or the beginning of it")
 
 _RUNS: tuple[Command, ...] = (
-    Command("list", "fix runs, the newest first", "regreen runs list --limit 5", "runs:list_runs",
+    Command("list", "fix runs and tasks, the newest first", "regreen runs list --limit 5", "runs:list_runs",
             (_option("--limit", type=_positive(int), default=20, metavar="N", help="how many (default: 20)"),
              _option("--all", action="store_true", help="of all repositories"))),
     Command("show", "what a run was asked, tried, and came to", "regreen runs show job-5f0c9a1e2b7d", "runs:show",
@@ -209,8 +210,8 @@ COMMANDS: tuple[Command, ...] = (
              _option("--dry-run", action="store_true", help="show what would be put back"))),
     Command("undo", "take back the latest edit", "regreen undo", "changing:undo",
             (_option("--dry-run", action="store_true", help="show what would be put back"),)),
-    Command("runs", "what fix runs did; go on from one, or replay it", "regreen runs list --limit 5", "runs:list_runs",
-            actions=_RUNS),
+    Command("runs", "what fix runs and tasks did; go on from a fix run, or replay it", "regreen runs list --limit 5",
+            "runs:list_runs", actions=_RUNS),
     Command("trust", "let tests of a folder be run", "regreen trust ~/src/shop", "trusting:trust",
             (_option("folder", nargs="?", metavar="DIR", help="default: the repository around this folder"),
              _option("--remove", action="store_true", help="take the trust away"),
@@ -248,11 +249,17 @@ class _Parser(argparse.ArgumentParser):
         if many and rest and not any(word.startswith("-") for word in rest):  # more of them, behind an option
             setattr(known, many, [*getattr(known, many), *rest])
         elif rest:
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
+            meant = [name for word in rest if word.startswith("--") for name in self._near(word)]
+            self.error(f"unrecognized arguments: {' '.join(rest)}", meant)
         return known, []
 
-    def error(self, message: str) -> NoReturn:
-        raise UsageError("invalid_arguments", shortened(message, _MOST_SAID), f"see `{self.prog} --help`")
+    def _near(self, word: str) -> list[str]:
+        """The option that somebody may have meant."""
+        return nearest(word.partition("=")[0], self._option_string_actions, cutoff=_NEAR)
+
+    def error(self, message: str, meant: Sequence[str] = ()) -> NoReturn:
+        did_you = f"did you mean {meant[0]}? " if meant else ""
+        raise UsageError("invalid_arguments", shortened(message, _MOST_SAID), f"{did_you}see `{self.prog} --help`")
 
 
 class _Version(argparse.Action):

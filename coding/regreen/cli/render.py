@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from regreen.cli import do_lines, reading_lines
+from regreen.cli import end_lines, reading_lines
 from regreen.cli.edit_lines import edited
 from regreen.cli.fix_lines import ended
 from regreen.cli.lines import Line, conflict_line, diff, head, more, names, split
@@ -113,7 +113,7 @@ def _changes(data: Data) -> Iterator[Line]:
 
 _VIEWS: dict[str, Callable[[Data], Iterator[Line]]] = {
     "fix_tests": ended,
-    "coding_task": do_lines.ended,
+    "coding_task": end_lines.ended,
     "run_tests": _test,
     "apply_edits": edited,
     "restore": _restore,

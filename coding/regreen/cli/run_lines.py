@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from regreen.cli import do_lines
+from regreen.cli import end_lines
 from regreen.cli.fix_lines import attempt_lines, attempt_verdict, ended
 from regreen.cli.lines import Line, Style, diff, split
 from regreen.cli.wording import worded
@@ -35,7 +35,8 @@ def listing(data: Mapping[str, Json], *, everywhere: bool) -> Iterator[Line]:
     for run in runs:
         where = f"  {run['repo']}" if everywhere else ""
         yield Line(f"{run['id']}  {_when(run['created'])}  {_end(run)}{where}", _style(run))
-    yield Line("`regreen runs show RUN` tells more; resume and replay take the same id", "dim")
+    again = "" if all(run.get("kind") == "task" for run in runs) else "; resume and replay take the id of a fix run"
+    yield Line(f"`regreen runs show RUN` tells more{again}", "dim")
 
 
 def shown(data: Mapping[str, Json]) -> Iterator[Line]:
@@ -47,7 +48,7 @@ def shown(data: Mapping[str, Json]) -> Iterator[Line]:
         yield from _attempt(attempt)
     yield Line("")
     if run.get("outcome") and run.get("kind") == "task":
-        yield from do_lines.ended({**run, "job_id": run["id"]})
+        yield from end_lines.ended({**run, "job_id": run["id"]})
     elif run.get("outcome"):
         yield from ended(_end_of(run))
     elif run["state"] == "interrupted":
@@ -72,7 +73,7 @@ def _end_of(run: Data) -> Data:
     kept = [a.get("diff", "") for a in run["attempts"] if a.get("kept")]
     outcome = {**run["outcome"], "diff": ""} if kept == [run["outcome"].get("diff")] else run["outcome"]
     return {"outcome": outcome, "attempts": run["attempts"], "told": True, "standing": run.get("standing"),
-            "job_id": run["id"]}  # fmt: skip
+            "job_id": run["id"], "asked": run.get("asked", {})}  # fmt: skip
 
 
 def replayed(data: Mapping[str, Json]) -> Iterator[Line]:
@@ -113,7 +114,7 @@ def _attempt(attempt: Data) -> Iterator[Line]:
 def _asked(request: Data) -> Iterator[str]:
     if task := request.get("task"):
         yield f"`{shortened(task, _SHOWN_TASK)}`"
-        yield from (str(v) for v in (request.get("provider"), request.get("model")) if v)
+        yield from dict.fromkeys(str(v) for v in (request.get("provider"), request.get("model")) if v)
     if not task or request.get("selection"):
         yield from _asked_tests(request)
     yield from (f"at most {value:g} {said}" for name, said in _LIMITS.items() if (value := request.get(name)))

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from regreen.cli.calls import guarded
+from regreen.cli.diary import asked_of, refused_of
 from regreen.cli.engine import opened
-from regreen.cli.exit_codes import INTERRUPTED, OK, RED, of_error
+from regreen.cli.exit_codes import OK, RED, of_error
 from regreen.cli.fix import followed, model_of, script_of
 from regreen.cli.holders import waits_for_edits
 from regreen.cli.invocation import Answer, Invocation
@@ -65,14 +66,19 @@ def show(invocation: Invocation) -> Answer:
             "logs": sorted(str(p) for p in folder.glob("*.log")),
         })  # fmt: skip
     masked = cast("dict[str, Json]", Redactor.from_environ(invocation.settings().may_be_told).deep(data))
-    return Answer(masked, tuple(shown(masked)), OK)
+    return Answer(masked, tuple(shown(masked | _of_models(run.kind, folder / "events.jsonl"))), OK)
+
+
+def _of_models(kind: str, diary: Path) -> dict[str, Json]:
+    """What is shown besides of the models of a run."""
+    return {"refused": refused_of(diary)} if kind == "task" else {"asked": asked_of(diary)}
 
 
 def resume(invocation: Invocation) -> Answer:
     """Go on from a run, in a new one; shown as `regreen fix` shows its own."""
     run = _found(invocation)
     repo = _repo_of(invocation, run)
-    anew = _anew(invocation)
+    anew = _anew(invocation, str(run.request.get("proposer", "")))
     invocation.tell_repo(repo)
     with opened(invocation, repo) as engine:
         return followed(invocation, engine, lambda: engine.resume(run.id, anew))
@@ -98,8 +104,7 @@ def replay(invocation: Invocation) -> Answer:
 
         data = guarded(invocation.screen, work)
     if "error" in data:
-        kind = str(cast("dict[str, Json]", data["error"])["kind"])
-        return Answer(data, (), INTERRUPTED if kind == "cancelled" else of_error(kind))
+        return Answer(data, (), of_error(str(cast("dict[str, Json]", data["error"])["kind"])))
     return Answer(data, tuple(replayed(data)), OK if data["same"] else RED)
 
 
@@ -171,9 +176,16 @@ def _repo_of(invocation: Invocation, run: RunRecord) -> Path:
     return run.folder
 
 
-def _anew(invocation: Invocation) -> Anew:
+def _anew(invocation: Invocation, proposer: str) -> Anew:
+    """What was typed; `proposer` is the run's own."""
     from regreen.session.resuming import Anew
 
     args = invocation.args
     script = script_of(invocation)
-    return Anew(args.max_attempts or 0, args.budget_s or 0.0, args.proposer, script, model_of(invocation))
+    return Anew(
+        args.max_attempts or 0,
+        args.budget_s or 0.0,
+        args.proposer,
+        script,
+        model_of(invocation, args.proposer or proposer),
+    )

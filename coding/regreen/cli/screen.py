@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
@@ -84,6 +85,20 @@ def _same(out: TextIO, err: TextIO) -> bool:
         return os.path.sameopenfile(out.fileno(), err.fileno())
     except (OSError, ValueError):  # closed, or no file at all
         return False
+
+
+def open_streams() -> None:
+    """Let a standard stream that was closed (`>&-`) lead nowhere: the command works on without it. Its number is taken,
+    too: else the next file that is opened gets it, and what a child prints would land in that."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+            stream = open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def drop(stream: TextIO) -> None:

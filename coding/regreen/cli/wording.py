@@ -27,19 +27,23 @@ _COMMANDS = {
     "search_text": "search",
 }  # fmt: skip
 
+OR_A_MODEL = "a model (`--proposer anthropic`, with ANTHROPIC_API_KEY), "
+"""Of what can be tried, for runs that have asked none."""
+
 _PHRASES = (
     (
         r"No further idea\. [^.]*proposer=caller[^.]*\.",
-        "Try a fix of your own with --script, one failing test with --tests, or an agent through `regreen serve`; the "
-        "search repairs small faults in Python.",
+        f"Try {OR_A_MODEL}a fix of your own with --script, one failing test with --tests, or an agent through `regreen "
+        "serve`; the search repairs small faults in Python.",
     ),
     (  # behind a reason
         r"Hand in a fix of your own \(proposer=caller\)[^.]*\.",
-        "Try a fix of your own with --script, or an agent through `regreen serve`.",
+        f"Try {OR_A_MODEL}a fix of your own with --script, or an agent through `regreen serve`.",
     ),
     # Said already, where it is so; how to go on is told with the run's id.
     (r"The run was cancelled; everything is as it was\.( Start it again when you are ready\.)?", ""),
     (r"Review the diff: all tests pass, which makes the fix plausible, not proven\.", ""),  # said beside it
+    (r"\brestore\(((?:job|txn)-\w+)\)", r"`regreen restore \1`"),
     (r"allow it with `tests`", "allow it with `--tests-policy`"),
     (r"with `paths` that", "with `--paths` that"),
     (r"choose with `runner`", "choose with `--runner`"),
@@ -77,11 +81,14 @@ _DRY_RUN = re.compile(r"use `dry_run`, or start regreen with")
 _LINES_SHOWN = re.compile(r"[;:]? ?copy SEARCH from the lines shown")
 
 
-def worded(text: str, options: Collection[str] | None = None) -> str:
+def worded(text: str, options: Collection[str] | None = None, *, kind: str = "") -> str:
     """The text for somebody who types commands. Empty where it spoke of nothing that can be typed.
 
-    `options` are those of the command that was typed, where only these may be named.
+    `options` are those of the command that was typed, where only these may be named. `kind` is that of the error whose
+    text it is: one about the settings names keys and values as they are written there, and is left as it is.
     """
+    if kind == "config_refused":
+        return text
     if options is not None and "--dry-run" not in options:
         text = _DRY_RUN.sub("leave it with", text)
     for phrase, said in _PHRASES:

@@ -22,6 +22,7 @@ from regreen.edits.reporting import bounded, changing_nothing, nothing_applied
 from regreen.edits.target import Target, Targets
 from regreen.errors import RegreenError, UsageError
 from regreen.model import EditError, EditReport, EditResult, Proposal
+from regreen.redact import LEARNED
 from regreen.settings import Limits
 from regreen.workspace import Change, TextProblem, Workspace
 
@@ -251,6 +252,7 @@ class _Planner:
             if problem is not None or isinstance(data, TextProblem):
                 self._fail(results, target, problem)
             elif target.created or data != target.image.data:
+                LEARNED.look(data)  # the diff shows a few lines of it
                 files.append(PlannedFile.of(target, data))
         return files
 

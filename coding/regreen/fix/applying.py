@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from regreen import edits
 from regreen.fix.bench import FixBench, FixRequest
+from regreen.fix.changed import Changed
 from regreen.fix.scope import Objection
 from regreen.fix.tamper import TextChange
 from regreen.fix.tree import tree_hash
 from regreen.model import Attempt, AttemptState, EditError, Failure, Proposal
 from regreen.wire import shortened
-from regreen.workspace import FileImage
 
 NEEDS_TEST_CHANGE = "needs_test_change"
 _MOST_SAID = 4_000
@@ -24,18 +24,17 @@ class Applying:
     def __init__(self, request: FixRequest, bench: FixBench) -> None:
         self._request = request
         self._bench = bench
+        self._changed = Changed(request.run_id, bench)
         self._trees = {tree_hash({}, {})}
 
     @property
     def tree(self) -> str:
         """The hash of the tree as it stands."""
-        return self._tree({})
+        return self._changed.tree()
 
     def changed(self) -> tuple[TextChange, ...]:
         """What the run has changed so far, as texts."""
-        run_id, journal, workspace = self._request.run_id, self._bench.journal, self._bench.workspace
-        sides = ((p, _data(journal.before(run_id, p)), _data(workspace.image(p))) for p in journal.touched(run_id))
-        return tuple(TextChange(p, _text(before), _text(now)) for p, before, now in sides if before != now)
+        return self._changed.texts()
 
     def apply(self, number: int, proposal: Proposal, failures: Sequence[Failure]) -> Attempt:
         """Write the edits. The attempt has a transaction if they stand, and is `refused` or `repeated` if not."""
@@ -54,7 +53,7 @@ class Applying:
         if objections := self._request.scope.objections(plan.changes, texts, failures):
             cheats = tuple(dict.fromkeys(o.cheat for o in objections if o.cheat))
             return replace(attempt, message=_objection_text(objections), refusal=objections[0].kind, cheats=cheats)
-        attempt = replace(attempt, tree=self._tree({c.path: c.after for c in plan.changes}))
+        attempt = replace(attempt, tree=self._changed.tree({c.path: c.after for c in plan.changes}))
         if attempt.tree in self._trees:
             return replace(
                 attempt,
@@ -76,22 +75,6 @@ class Applying:
             return ""
         report = edits.commit(plan, self._bench.journal, label=f"attempt {number}, again", run_id=self._request.run_id)
         return report.transaction if report.ok else ""
-
-    def _tree(self, changes: dict[str, bytes | None]) -> str:
-        run_id, journal, workspace = self._request.run_id, self._bench.journal, self._bench.workspace
-        touched = journal.touched(run_id)
-        paths = sorted({*touched, *changes})
-        now = {p: changes[p] if p in changes else _data(workspace.image(p)) for p in paths}
-        base = {p: _data(journal.before(run_id, p) if p in touched else workspace.image(p)) for p in paths}
-        return tree_hash(base, now)
-
-
-def _data(image: FileImage) -> bytes | None:
-    return image.data if image.kind == "file" else None
-
-
-def _text(data: bytes | None) -> str | None:
-    return None if data is None else data.decode("utf-8", "surrogateescape")
 
 
 def _edit_text(error: EditError) -> str:

@@ -16,15 +16,17 @@ from regreen import edits
 from regreen.errors import Refused
 from regreen.events import EventLog
 from regreen.fix.bench import FixBench, FixRequest
+from regreen.fix.changed import Changed
 from regreen.fix.clock import WorkClock
 from regreen.fix.cold_runs import ColdRuns
 from regreen.fix.leaving import Leaving
 from regreen.fix.progress import Target, standing
 from regreen.fix.scope import OUT_OF_SCOPE_HINT
-from regreen.fix.tree import tree_hash
+from regreen.fix.tamper import warnings
 from regreen.fix.verification import GOAL_RUNS, Base, Verdict, Verification, protected_hashes
 from regreen.model import (
     MAX_IGNORED,
+    Counts,
     EditReport,
     Evidence,
     Proposal,
@@ -35,7 +37,7 @@ from regreen.model import (
     TaskOutcome,
     TaskTests,
 )
-from regreen.workspace import Change, FileImage
+from regreen.workspace import Change
 
 T = TypeVar("T")
 
@@ -53,6 +55,7 @@ class Judged:
     doubt: str = ""
     tampered: bool = False
     verdict: Verdict | None = None
+    warnings: tuple[str, ...] = ()  # what to look at twice
 
 
 class TaskTree:
@@ -68,6 +71,7 @@ class TaskTree:
         self._bench = bench
         self._log = log
         self._clock = WorkClock()
+        self._changed = Changed(request.run_id, bench)
         self._runs = ColdRuns(request.run_id, request.rules.budget_s, bench, log, self._clock)
         self._base: Base | None = None
         self._target = Target(frozenset(), frozenset())
@@ -83,10 +87,7 @@ class TaskTree:
     @property
     def tree(self) -> str:
         """The hash of what was changed so far."""
-        run_id, journal, workspace = self._request.run_id, self._bench.journal, self._bench.workspace
-        touched = journal.touched(run_id)
-        before = {p: _data(journal.before(run_id, p)) for p in touched}
-        return tree_hash(before, {p: _data(workspace.image(p)) for p in touched})
+        return self._changed.tree()
 
     def begin(self) -> None:
         """Record the tree; run the named tests, if any."""
@@ -182,7 +183,8 @@ class TaskTree:
         verification = Verification(self._request, self._bench, self._runs, base, self._before_the_task)
         best = standing(self._target, base.report)
         verdict = verification.verify(ran, self._target, best, base.report)
-        return Judged(tree, not verdict.doubt, verdict.report, verdict.doubt, verdict.tampered, verdict)
+        told = warnings(self._changed.texts(), base.report.failures, self._bench.read_text)
+        return Judged(tree, not verdict.doubt, verdict.report, verdict.doubt, verdict.tampered, verdict, told)
 
     def _before_the_task(self, look: Callable[[], None]) -> bool:
         """Do something in the tree as it was found. False: the changes do not fit any more after that."""
@@ -221,7 +223,7 @@ class TaskTree:
             reason=reason,
             fixed=verified and bool(self._target.goal),
             verified=verified,
-            tests=_tests(judged),
+            tests=_tests(judged, self._base),
             kept=bool(left.kept_files),
             kept_files=left.kept_files,
             restored=not keep and not left.report.conflicts,
@@ -274,17 +276,14 @@ class TaskTree:
             test_runs=self._runs.count,
             test_cpu_s=round(self._runs.cpu_s, 3),
             gates=judged.verdict.gates if judged.verdict is not None else (),
+            warnings=judged.warnings,
             remarks=remarks,
         )
 
 
-def _tests(judged: Judged | None) -> TaskTests | None:
+def _tests(judged: Judged | None, base: Base | None) -> TaskTests | None:
     if judged is None:
-        return None
+        return None if base is None else TaskTests("not_run", Counts())
     report = judged.report
     failing = tuple(sorted(report.failing))[:_SHOWN_FAILING]
     return TaskTests(report.status, report.counts, failing, judged.doubt)
-
-
-def _data(image: FileImage) -> bytes | None:
-    return image.data if image.kind == "file" else None

@@ -15,10 +15,11 @@ from regreen import edits
 from regreen.edits.parsed import Parsed
 from regreen.errors import ConfigError
 from regreen.model import AttemptState, Brief, Proposal, Usage
+from regreen.proposers import NOT_ASKED, UNUSABLE
 from regreen.proposers.edit_formats import edit_format_for
 from regreen.proposers.prompt import FORMATS, Mask, Sources, build, enough_room, least_tokens, refused_text
 from regreen.providers.conversation import estimate_tokens
-from regreen.providers.errors import ContextOverflow, ProviderError
+from regreen.providers.errors import BadReply, ContextOverflow, ProviderError
 from regreen.providers.messages import ModelRequest, ModelResponse, OnDelta, Restarted, said
 from regreen.providers.recovery import RECOVERIES, next_cap
 from regreen.redact import Redactor
@@ -95,7 +96,7 @@ class ModelProposer:
             response = await _unless(self._cancel, self._answer(brief))
             proposal = None if response is None else self._read(response)
         except ProviderError as e:
-            self.why = f"{_sentence(e.message)} {_sentence(e.hint)}".strip()
+            self.why = _without_answer(e)
         finally:
             usage = Usage(meter.usage.total - tokens, meter.usd - usd)
             if proposal is None and usage.tokens and self._charge is not None:
@@ -200,6 +201,12 @@ def _checked(edit_format: str) -> str:
 def _sentence(text: str) -> str:
     text = text.strip()
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _without_answer(e: ProviderError) -> str:
+    """Why there is no answer: the cause in the first line, what to do about it in the next."""
+    usable = isinstance(e, BadReply | ContextOverflow)
+    return f"{UNUSABLE if usable else NOT_ASKED}{_sentence(e.message)}\n{_sentence(e.hint)}".strip()
 
 
 async def _unless(cancel: Cancel, work: Coroutine[Any, Any, T]) -> T | None:

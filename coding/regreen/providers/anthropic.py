@@ -1,7 +1,8 @@
 """Claude models, through the official SDK of Anthropic's Messages API.
 
-The SDK does the HTTP; it never retries here, and never reads its key or address from the environment. The events of
-the stream are put together by `anthropic_answer`, the question by `anthropic_wire`.
+The SDK does the HTTP, within `http_bounds`; it never retries here, and never reads its key or address from the
+environment. The stream is read by `event_stream`, its events are put together by `anthropic_answer`, the question by
+`anthropic_wire`. Whatever a server sends ends as an answer or as a ProviderError.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from collections.abc import Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 from regreen.errors import ConfigError
 from regreen.providers import anthropic_wire as wire
 from regreen.providers.anthropic_answer import Answer
+from regreen.providers.conversation import estimate_tokens
 from regreen.providers.errors import BadReply, ProviderError, RequestRefused
-from regreen.providers.http_faults import Asked, connection_lost, shown, timed_out, typed
+from regreen.providers.event_stream import events
+from regreen.providers.http_faults import Asked, address_fault, connection_lost, shown, timed_out, typed
 from regreen.providers.messages import Message, ModelRequest, ModelResponse, OnDelta
 
 if TYPE_CHECKING:
@@ -42,7 +44,9 @@ class AnthropicProvider:
     ) -> None:
         base_url = base_url or DEFAULT_BASE_URL
         _check(api_key, base_url)
-        from anthropic import AsyncAnthropic
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+
+        from regreen.providers.http_bounds import bounded
 
         self._model = model
         self._effort = effort
@@ -51,7 +55,11 @@ class AnthropicProvider:
         self._asked = Asked(self.name, model, shown(base_url, self._secrets))
         self._forms: dict[int, tuple[Message, wire.Form]] = {}
         self._client: AsyncAnthropic = AsyncAnthropic(
-            api_key=api_key or _NO_KEY, base_url=base_url, timeout=timeout_s, max_retries=0
+            api_key=api_key or _NO_KEY,
+            base_url=base_url,
+            timeout=timeout_s,
+            max_retries=0,
+            http_client=bounded(DefaultAsyncHttpxClient, self._asked),
         )
 
     @property
@@ -63,19 +71,20 @@ class AnthropicProvider:
         return self._model
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelResponse:
-        """Ask once; see `Provider`. An error carries the usage that was told before it, in `usage`.
+        """Ask once; see `Provider`. An error carries what was used before it, in `usage`, estimated where it was not
+        told.
 
         A model that thinks (`effort`) is never forced to use a tool: `required` is then sent as `auto`.
         """
         began = time.monotonic()
-        answer = Answer(self._asked)
+        answer = Answer(self._asked, request.max_tokens)
         sent = wire.question(request, self._model, self._effort, self._form)
         self._forget(request)
         try:
             await self._stream(sent, answer, on_delta)
-            response = answer.response()
+            response = answer.response(estimate_tokens(request))
         except ProviderError as error:
-            error.usage = answer.usage
+            error.usage = answer.used(estimate_tokens(request))
             raise
         return replace(response, latency_s=time.monotonic() - began)
 
@@ -84,14 +93,11 @@ class AnthropicProvider:
         sent = wire.counted(request, self._model, self._effort, self._form)
         self._forget(request)
         watch = asyncio.timeout(self._timeout_s)
-        try:
-            with self._typed(Answer(self._asked), watch):
-                async with watch:
-                    count: object = await cast("Any", self._client.messages).count_tokens(**sent)
-        except ValueError as error:  # the SDK lets the fault of a JSON that it cannot read through
-            raise self._bad_reply("a count that cannot be read") from error
+        with self._typed(Answer(self._asked), watch):
+            async with watch:
+                count: object = await self._sent("count_tokens", sent)
         tokens: object = getattr(count, "input_tokens", None)
-        if not isinstance(tokens, int):
+        if not isinstance(tokens, int) or tokens < 0:
             raise self._bad_reply("no count of tokens")
         return tokens
 
@@ -101,23 +107,35 @@ class AnthropicProvider:
 
     async def _stream(self, sent: wire.Form, answer: Answer, on_delta: OnDelta | None) -> None:
         """Ask, and add to `answer` what comes, until it ends."""
-        from anthropic import AsyncStream
-
         watch = asyncio.timeout(self._timeout_s)
         with self._typed(answer, watch):
             async with watch:
-                stream = await cast("Any", self._client.messages).create(**sent, stream=True)
+                stream = await self._sent("create", {**sent, "stream": True})
                 try:
-                    self._must_be_events(stream.response.headers.get("content-type", ""))
-                    heard = _now()
-                    # The SDK's own reading passes over pings, which say that the server still works.
-                    async with aclosing(cast("Any", AsyncStream.raw_events(stream.response))) as events:
-                        async for said in events:
-                            if said.data and self._take(said.event or "", said.data, answer, on_delta):
-                                heard = _now()
-                            watch.reschedule(self._patience_until(heard, answer.ended))
+                    await self._hear(stream.response, answer, on_delta, watch)
                 finally:
                     await stream.close()
+
+    async def _sent(self, method: str, sent: wire.Form) -> Any:
+        """Call the SDK. Raises BadReply where it stumbles over what came."""
+        from regreen.providers.http_bounds import UNREADABLE
+
+        try:
+            return await getattr(cast("Any", self._client.messages), method)(**sent)
+        except UNREADABLE as error:
+            raise self._bad_reply(f"something that cannot be read ({type(error).__name__})") from error
+
+    async def _hear(self, response: Any, answer: Answer, on_delta: OnDelta | None, watch: asyncio.Timeout) -> None:
+        """Add the events of a response to the answer, and wait for each as long as it makes sense."""
+        self._must_be_events(response.headers.get("content-type", ""))
+        heard = _now()
+        async with aclosing(events(response.aiter_bytes(), self._asked)) as stream:
+            async for name, data in stream:
+                if answer.ended:
+                    continue  # the rest is read only so that the connection can be used again
+                if data and self._take(name, data, answer, on_delta):
+                    heard = _now()
+                watch.reschedule(self._patience_until(heard, answer.ended))
 
     def _take(self, name: str, data: str, answer: Answer, on_delta: OnDelta | None) -> bool:
         """Add an event to the answer. False: it says nothing but that the server lives."""
@@ -143,8 +161,8 @@ class AnthropicProvider:
 
     @contextmanager
     def _typed(self, answer: Answer, watch: asyncio.Timeout) -> Generator[None]:
-        """Turn what the SDK and its transport raise into our errors. What goes wrong with the connection after the
-        answer's end is nobody's loss."""
+        """Turn what the SDK and its transport raise into our errors. What goes wrong after the answer's end is nobody's
+        loss."""
         from anthropic import AnthropicError
         from httpx2 import HTTPError, StreamError
 
@@ -155,6 +173,9 @@ class AnthropicProvider:
                 raise
             if not answer.ended:
                 raise timed_out(self._asked, self._timeout_s, answer.begun) from error
+        except ProviderError:
+            if not answer.ended:
+                raise
         except (AnthropicError, HTTPError, StreamError) as error:
             if not answer.ended:
                 raise self._error(error, answer.begun) from error
@@ -165,6 +186,8 @@ class AnthropicProvider:
         from httpx2 import HTTPError, StreamError, TimeoutException
 
         match error:
+            case _ if isinstance(error.__cause__, ProviderError):  # one of ours, which came through the SDK
+                return error.__cause__
             case anthropic.APITimeoutError() | TimeoutException():
                 return timed_out(self._asked, self._timeout_s, begun)
             case anthropic.APIConnectionError():
@@ -222,17 +245,9 @@ def _check(api_key: str, base_url: str) -> None:
             "The Anthropic key holds characters that no key has: blanks, line ends, or letters that are not ASCII",
             "Copy the key again, without quotes and without what stands around it.",
         )
-    if not _is_address(base_url):
+    if fault := address_fault(base_url):
         raise ConfigError(
             "config_refused",
-            f"`base_url` is `{shown(base_url)}`, which is no address of a server",
-            f"Write it in full, like {DEFAULT_BASE_URL}, or leave it out.",
+            f"`base_url` {fault}",
+            f"Write the plain address in full, like {DEFAULT_BASE_URL}, or leave it out.",
         )
-
-
-def _is_address(base_url: str) -> bool:
-    try:
-        parts = urlsplit(base_url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        return False

@@ -92,7 +92,7 @@ def counted(request: ModelRequest, model: str, effort: str, form: Callable[[Mess
 
 
 def refusal(status: int, body: object, headers: Mapping[str, str], now: float, secrets: tuple[str, ...]) -> Refusal:
-    """What an answer that is an error says. `status` below 400: it came in the middle of a stream, and the error's own
+    """What an answer that is an error says. `status` below 300: it came in the middle of a stream, and the error's own
     kind gives the status."""
     error = _object(_object(body).get("error"))
     kind, code, text = error.get("type"), _object(error.get("details")).get("error_code"), error.get("message")
@@ -102,11 +102,12 @@ def refusal(status: int, body: object, headers: Mapping[str, str], now: float, s
     request_id = headers.get("request-id", "")
     text = shown(text, secrets) + (f" (request {shown(request_id, secrets)})" if request_id else "")
     return Refusal(
-        status=status if status >= 400 else _STATUSES.get(kind, 500),
+        status=status if status >= 300 else _STATUSES.get(kind, 500),
         kind=kind,
         code=code if isinstance(code, str) else "",
         text=text.strip(),
         retry_after_s=retry_after_s(headers, now),
+        location=headers.get("location", ""),
     )
 
 

@@ -15,9 +15,19 @@ from typing import TypeAlias
 from regreen.errors import ConfigError
 from regreen.events import EventKind
 from regreen.providers.breaker import Breaker
-from regreen.providers.conversation import estimate_tokens
+from regreen.providers.conversation import CHARS_PER_TOKEN, estimate_tokens
 from regreen.providers.errors import ModelTimeout, ModelUnavailable, Overloaded, ProviderError
-from regreen.providers.messages import Delta, ModelRequest, ModelResponse, OnDelta, Provider, Restarted
+from regreen.providers.messages import (
+    Delta,
+    ModelRequest,
+    ModelResponse,
+    OnDelta,
+    Provider,
+    Restarted,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+)
 from regreen.providers.meter import Meter
 from regreen.providers.prices import cost, price_of
 from regreen.providers.retrying import delay_s, given_up
@@ -65,10 +75,7 @@ class _Asking:
     tries: int = 0
     rounds: int = 0
     streamed: bool = False
-
-    @property
-    def listener(self) -> OnDelta | None:
-        return self._hear if self.on_delta is not None else None
+    heard: int = 0
 
     def restart(self, why: str) -> None:
         """Say that what was streamed is void, if anything was."""
@@ -76,8 +83,11 @@ class _Asking:
             self.on_delta(Restarted(why))
         self.streamed = False
 
-    def _hear(self, delta: Delta) -> None:
+    def hear(self, delta: Delta) -> None:
+        """Count what comes, which is all that is known of an answer that is cut off, and hand it on."""
         self.streamed = True
+        if isinstance(delta, TextDelta | ThinkingDelta):
+            self.heard += len(delta.text)
         if self.on_delta is not None:
             self.on_delta(delta)
 
@@ -206,8 +216,9 @@ class ModelClient:
             self._tell_request(model, asking, most)
             trial = line.breaker.is_open
             line.breaker = line.breaker.begun(began)
+            asking.heard = 0
             try:
-                response = await line.provider.ask(replace(asking.request, max_tokens=most), asking.listener)
+                response = await line.provider.ask(replace(asking.request, max_tokens=most), asking.hear)
             except ModelTimeout as e:
                 line.breaker = line.breaker.timed_out(self._clock(), trial=trial)
                 self._count_failed(model, e)
@@ -218,8 +229,9 @@ class ModelClient:
                 line.breaker = line.breaker.failed(trial=trial)
                 self._count_failed(model, e)
                 raise
-            except BaseException:  # cancelled, most of all: then the breaker must not wait for this trial
+            except BaseException:  # cancelled, or out of time: then the breaker must not wait for this trial
                 line.breaker = line.breaker.abandoned(trial=trial)
+                self._count(model, TokenUsage(asking.size, -(-asking.heard // CHARS_PER_TOKEN)))
                 raise
             line.breaker = line.breaker.succeeded(trial=trial)
             return self._received(response, model, self._clock() - began, asking)
@@ -238,7 +250,10 @@ class ModelClient:
     def _count_failed(self, model: str, error: ProviderError) -> None:
         """A failed try costs what its provider says that it used."""
         if error.usage.total:
-            self._meter.add(error.usage, cost(model, error.usage, self._prices))
+            self._count(model, error.usage)
+
+    def _count(self, model: str, usage: TokenUsage) -> None:
+        self._meter.add(usage, cost(model, usage, self._prices))
 
     def _unavailable(self, line: _Line) -> ModelUnavailable:
         rest_s = line.breaker.rest_s(self._clock())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from regreen.providers.meter import Meter
 
 DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5"}
+_FOUND = "`regreen doctor` tells what is found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,13 @@ def choose(settings: Settings, *, provider: str = "", model: str = "") -> Chosen
     name = provider_name(settings, provider)
     if name not in PROVIDERS:
         raise ConfigError("config_refused", "no model is configured" if not name else f"there is no provider {name!r}",
-                          _how_to_set("anthropic", "ANTHROPIC_API_KEY"))  # fmt: skip
+                          f"{keys.how_to_set('anthropic', 'ANTHROPIC_API_KEY')}; {_FOUND}")  # fmt: skip
     endpoint = keys.find(name, settings)
     if endpoint is None:
         variable = keys.key_variable(name, settings)
         kept = keys.in_keyring(name).trouble or "the keyring has none"
         found = f"there is no key for {name}: {variable} is not set, and {kept}"
-        raise ConfigError("config_refused", found, _how_to_set(name, variable))
+        raise ConfigError("config_refused", found, f"{keys.how_to_set(name, variable)}; {_FOUND}")
     own = of_provider(settings.models, name)
     main = model or own.model or DEFAULT_MODELS.get(name, "")
     if not main:
@@ -82,10 +83,3 @@ def _provider(chosen: Chosen, model: str) -> Provider:
         from regreen.providers.openai import OpenAIProvider as Made
     at, own = chosen.endpoint, chosen.settings
     return Made(model=model, api_key=at.api_key, base_url=at.base_url, timeout_s=own.timeout_s, effort=own.effort)
-
-
-def _how_to_set(provider: str, variable: str) -> str:
-    return (
-        f"type `export {variable}=...`, or keep the key in the keyring (pip install 'regreen[keyring]', then `keyring "
-        f"set regreen {provider}`); `regreen doctor` tells what is found"
-    )

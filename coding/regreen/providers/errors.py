@@ -7,6 +7,7 @@ ProviderError            (a RegreenError: every front end can show it)
 ├── ConnectionLost       no connection, or one that was cut in the middle            retriable
 ├── ModelTimeout         no answer, or no further piece of one, in time              retriable
 ├── BadReply             an answer that breaks the wire format                       retriable
+│   └── EndlessReply     one that is longer than any answer can be
 ├── Unauthorized         401, 403: no key, or a wrong one
 ├── QuotaSpent           402, or a 429 that says the account has no money left
 ├── ModelNotFound        404: no such model, or no such endpoint
@@ -68,6 +69,10 @@ class ModelTimeout(ProviderError):
 class BadReply(ProviderError):
     retriable = True
     word = "model_bad_reply"
+
+
+class EndlessReply(BadReply):
+    retriable = False  # another flood would cost as much as the first
 
 
 class Unauthorized(ProviderError):

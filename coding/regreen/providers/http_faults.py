@@ -8,11 +8,13 @@ Only `status`, `kind` and `code` are stable words of a provider; its free text d
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from urllib.parse import urljoin, urlsplit
 
 from regreen.providers.errors import (
     ConnectionLost,
@@ -30,6 +32,8 @@ from regreen.providers.errors import (
 from regreen.redact import Redactor
 
 MAX_TEXT = 300
+_MOST_READ = 16_384  # characters of a text that are looked at
+_LONGEST_S = 1e9  # of what a server says about waiting: longer than anybody waits
 _MARKUP = re.compile(r"(?is)<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[!/a-z][^>]*>")
 _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title\s*>")
 _TOO_LONG = re.compile(
@@ -60,10 +64,13 @@ class Refusal:
     code: str = ""
     text: str = ""
     retry_after_s: float | None = None
+    location: str = ""  # where a redirect points to
 
 
 def typed(refusal: Refusal, asked: Asked) -> ProviderError:
     """The error of a refusal: what was found, from whom, and what to do."""
+    if 300 <= refusal.status < 400:
+        return _redirected(refusal, asked)
     said = f": {refusal.text}" if refusal.text else ""
     if _means_no_money(refusal):
         return QuotaSpent(
@@ -91,6 +98,23 @@ def typed(refusal: Refusal, asked: Asked) -> ProviderError:
             retry_after_s=refusal.retry_after_s,
         )
     return _ours(refusal, asked, said)
+
+
+def _redirected(refusal: Refusal, asked: Asked) -> RequestRefused:
+    """Never followed: it would carry the question, and what headers the user gave for a gateway, to another host."""
+    where = f"to {_place(asked.base_url, refusal.location)}" if refusal.location else "without saying where"
+    return RequestRefused(
+        f"{asked} at {asked.base_url} points elsewhere ({refusal.status}), {where}. Redirects are not followed",
+        "If that is the server you mean, write its final address as `base_url` in [provider].",
+    )
+
+
+def _place(base_url: str, location: str) -> str:
+    try:
+        found = urljoin(base_url, location)
+        return address(found) if found.startswith(("http://", "https://")) else "something else than HTTP"
+    except ValueError:
+        return "an address that cannot be read"
 
 
 def _rate_limited(refusal: Refusal, asked: Asked, said: str) -> RateLimited:
@@ -157,14 +181,44 @@ def connection_lost(asked: Asked, why: str, begun: bool) -> ConnectionLost:
     )
 
 
+def address(url: str) -> str:
+    """An address as a message may show it: without user name, password, query and fragment, which may be secrets.
+    Raises ValueError for what is no address."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    port = f":{parts.port}" if parts.port is not None else ""
+    return shown(f"{parts.scheme}://{host}{port}{parts.path}")
+
+
+def address_fault(url: str) -> str:
+    """Why an address is none that a model can be asked at, "" = it is one. What may be a secret is not shown."""
+    try:
+        parts = urlsplit(url)
+        found = address(url)
+    except ValueError:
+        return "is no address that can be read"
+    if "@" in parts.netloc:
+        return "holds a user name or password"
+    if parts.query or parts.fragment:
+        return f"has something behind its path ({found}?…)"
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        return "is no address of a server: it wants http:// or https://, and a host"
+    if not url.isprintable() or " " in url:
+        return "holds blanks or characters that no address has"
+    return ""
+
+
 def shown(text: str, secrets: tuple[str, ...] = ()) -> str:
     """A provider's text as a message may quote it: without markup and secrets, on one line, cut to a few hundred
     characters."""
+    for secret in secrets:  # first of all, so that no cut leaves a part of one; and a short key is no less secret
+        text = text.replace(secret, "[redacted:known]") if secret else text
+    text = text[:_MOST_READ]
     if "<" in text and ((title := _TITLE.search(text)) or "<html" in text.lower() or "<body" in text.lower()):
         text = title[1] if title and title[1].strip() else _MARKUP.sub(" ", text)
         text = html.unescape(text)
     masked, _ = Redactor(secrets).count(" ".join(text.split()))
-    for secret in secrets:  # a short key is no less secret
+    for secret in secrets:  # markup may have parted one
         masked = masked.replace(secret, "[redacted:known]") if secret else masked
     return masked if len(masked) <= MAX_TEXT else masked[:MAX_TEXT].rstrip() + "…"
 
@@ -178,9 +232,9 @@ def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
             return max(0.0, wait * scale)
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
 
 
 def _number(text: str) -> float | None:
@@ -188,4 +242,4 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if 0 <= abs(number) < 1e9 else None  # neither NaN nor infinite
+    return max(-_LONGEST_S, min(number, _LONGEST_S)) if math.isfinite(number) else None

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from regreen.errors import ConfigError
 from regreen.settings import Settings
+from regreen.settings.extras import how_to_keep_a_key
 from regreen.settings.model_tables import check_base_url, of_provider
 from regreen.wire import shortened
 
@@ -50,12 +51,18 @@ def find(provider: str, settings: Settings) -> Endpoint | None:
     return here
 
 
+def at_hand(settings: Settings) -> str:
+    """The first provider that can be asked without looking into the keyring, "" for none."""
+    return next((p for p in PROVIDERS if in_environment(p, settings) is not None), "")
+
+
 def in_environment(provider: str, settings: Settings) -> Endpoint | None:
-    """As `find`, without the keyring. A server of one's own, by its address, needs no key."""
+    """As `find`, without the keyring. A server of one's own, by its address, needs no key: of those that speak
+    Anthropic's protocol only one on this machine, since gateways to Anthropic want one."""
     url, name = base_url(provider, settings), key_variable(provider, settings)
     if key := settings.environ.get(name, "").strip():
         return Endpoint(_checked(key, name), url, f"environment {name}")
-    return Endpoint("", url, "none needed") if url and provider == "openai" else None
+    return Endpoint("", url, "none needed") if url and (provider == "openai" or is_local(url)) else None
 
 
 def is_local(url: str) -> bool:
@@ -90,6 +97,11 @@ def in_keyring(provider: str) -> Kept:
         said = shortened(str(e).partition(". ")[0], _SHOWN)
         return Kept(trouble=f"the keyring failed ({type(e).__name__}: {said})")
     return Kept((key or "").strip())
+
+
+def how_to_set(provider: str, variable: str) -> str:
+    """What to type where a key is missing."""
+    return f"type `export {variable}=...`, or keep the key in the keyring: {how_to_keep_a_key(provider)}"
 
 
 def _checked(key: str, source: str) -> str:

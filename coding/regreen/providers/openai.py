@@ -1,26 +1,28 @@
 """Models behind the chat completions of OpenAI, and of the many servers that speak like it: Ollama, vLLM, LM Studio,
 llama.cpp, OpenRouter, DeepSeek.
 
-The official SDK carries the request and reads the stream; what the pieces mean is decided in `openai_answer`, what goes
-wrong in `openai_faults`, what a server takes in `openai_wire`. Thinking is shown, and sent back only to a server that
-asks for it.
+The official SDK carries the request, within `http_bounds`; the stream is read by `event_stream`; what its pieces mean
+is decided in `openai_answer`, what goes wrong in `openai_faults`, what a server takes in `openai_wire`. Thinking is
+shown, and sent back only to a server that asks for it. Whatever a server sends ends as an answer or a ProviderError.
 """
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar, cast
-from urllib.parse import urlsplit
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from regreen.errors import ConfigError
 from regreen.providers import openai_faults as faults
 from regreen.providers import openai_wire as wire
 from regreen.providers.conversation import estimate_tokens
 from regreen.providers.errors import BadReply, ConnectionLost, ModelTimeout, ProviderError
-from regreen.providers.http_faults import Asked, connection_lost, retry_after_s, shown, timed_out
-from regreen.providers.messages import ModelRequest, ModelResponse, OnDelta
+from regreen.providers.event_stream import events
+from regreen.providers.http_faults import Asked, address_fault, connection_lost, retry_after_s, shown, timed_out
+from regreen.providers.messages import Delta, ModelRequest, ModelResponse, OnDelta
 from regreen.providers.openai_answer import Answer
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ T = TypeVar("T")
 _NO_KEY = "none"  # the SDK insists on one
 _ID_LENGTH = 9  # of an id that we make: some templates (Mistral) take exactly nine letters and digits
 _TAIL_S = 3.0  # how long the usage is waited for when the answer itself is whole
+_DRAIN_S = 0.25  # how long the stream may stay open after its last word, so that the connection can be used again
+_LAST_WORD = "[DONE]"
+_SHOWN = 200  # characters of what the SDK says when it stumbles
 
 
 class OpenAIProvider:
@@ -55,7 +60,7 @@ class OpenAIProvider:
         self._effort = effort
         self._dialect = wire.dialect_of(base_url)
         self._forms = wire.Forms()
-        self._client = _client(key or _NO_KEY, url, timeout_s)
+        self._client = _client(key or _NO_KEY, url, timeout_s, self._asked)
 
     @property
     def model(self) -> str:
@@ -70,10 +75,10 @@ class OpenAIProvider:
         taken = {call.id for message in request.messages for call in message.calls}
         dialect = self._dialect
         while True:
-            answer = Answer(self._asked, taken, _new_id)
+            answer = Answer(self._asked, taken, _new_id, request.max_tokens)
             body = wire.body(request, self._model, dialect, self._effort, self._forms)
             try:
-                await self._stream(body, answer, on_delta)
+                await self._stream(body, answer, on_delta, estimate_tokens(request))
                 break
             except APIStatusError as refused:  # nothing was streamed yet
                 learned = wire.adapted(dialect, body, refused.status_code, faults.whole_text(refused.body))
@@ -98,7 +103,7 @@ class OpenAIProvider:
     async def aclose(self) -> None:
         await self._client.close()
 
-    async def _stream(self, body: wire.Wire, answer: Answer, on_delta: OnDelta | None) -> None:
+    async def _stream(self, body: wire.Wire, answer: Answer, on_delta: OnDelta | None, asked_tokens: int) -> None:
         """Feed the answer until its end. A connection that breaks behind the model's last word (only its usage, or the
         end of the stream, was to follow) takes nothing from it. Raises ProviderError, and APIStatusError."""
         try:
@@ -107,42 +112,65 @@ class OpenAIProvider:
                 raise connection_lost(self._asked, "the stream ended without the answer's end", begun=True)
         except (ConnectionLost, ModelTimeout) as e:
             if not answer.finish:
-                e.usage = answer.told
+                e.usage = answer.used(asked_tokens)
                 raise
         except ProviderError as e:
-            e.usage = answer.told
+            e.usage = answer.used(asked_tokens)
             raise
 
     async def _feed(self, body: wire.Wire, answer: Answer, on_delta: OnDelta | None) -> None:
         def take(chunk: Mapping[str, object]) -> None:
-            fault = faults.in_chunk(chunk)
-            if fault is not None:
+            fault = chunk.get("error") or faults.in_chunk(chunk)
+            if fault:
                 raise self._refusal(0, fault)
-            for delta in answer.take(chunk):
+            for delta in self._new_in(answer, chunk):
                 if on_delta is not None:
                     on_delta(delta)
 
-        from openai import AsyncStream
-
         wait = _Patience(self._asked, self._timeout_s, self._refusal, self._secrets)
         completions = self._client.chat.completions.with_raw_response
-        # The SDK walks what it is given, and each piece of an answer, by its types. In a long conversation that takes
-        # longer than all else, and what servers really send fits no type: both pass as plain JSON.
+        # The SDK walks what it is given by its types. In a long conversation that takes longer than all else, and what
+        # servers really take and send fits no type: both pass as plain JSON.
         sent = completions.create(model=self._model, messages=[], stream=True, extra_body=body)
-        response = await wait.of(sent)
-        async with response.parse(to=AsyncStream[object]) as stream:
+        response = (await wait.of(sent)).http_response
+        try:
             kind = response.headers.get("content-type", "")
             if "json" in kind or "html" in kind:
-                text = (await wait.of(stream.response.aread())).decode("utf-8", "replace")
+                text = (await wait.of(response.aread())).decode("utf-8", "replace")
                 take(faults.whole_answer(self._asked, kind, text, self._secrets))
                 return
-            while (chunk := await wait.of(anext(stream, None))) is not None:
-                take(_object(chunk, self._asked))
+            await self._pieces(response, wait, answer, take)
+        finally:
+            await response.aclose()
+
+    async def _pieces(
+        self, response: Any, wait: _Patience, answer: Answer, take: Callable[[Mapping[str, object]], None]
+    ) -> None:
+        """Take the pieces of a stream up to its last word, and what follows only so far that it is read to its end."""
+        over = False
+        async with aclosing(events(response.aiter_bytes(), self._asked)) as stream:
+            while (piece := await wait.of(anext(stream, None))) is not None:
+                if over or not piece[1]:
+                    continue
+                if piece[1].startswith(_LAST_WORD):
+                    over = bool(answer.finish)
+                    if not over:
+                        return
+                    wait.no_longer_than(_DRAIN_S)
+                    continue
+                take(_object(piece[1], self._asked))
                 wait.heard(ended=bool(answer.finish))
+
+    def _new_in(self, answer: Answer, chunk: Mapping[str, object]) -> list[Delta]:
+        try:
+            return answer.take(chunk)
+        except RecursionError as e:
+            raise _bad_reply(self._asked, "it is nested too deeply") from e
 
     def _refusal(self, status: int, body: object, headers: Mapping[str, str] | None = None) -> ProviderError:
         wait_s = retry_after_s(headers, time.time()) if headers is not None else None
-        return faults.typed_error(faults.read(status, body, self._secrets, wait_s), self._asked)
+        location = (headers or {}).get("location", "")
+        return faults.typed_error(faults.read(status, body, self._secrets, wait_s, location), self._asked)
 
 
 class _Patience:
@@ -160,21 +188,33 @@ class _Patience:
         self._secrets = secrets
         self._timeout_s = timeout_s
         self._refusal = refusal
+        self._ended = False
         self.heard(begun=False)
 
     def heard(self, *, begun: bool = True, ended: bool = False) -> None:
-        """Something came: the time begins again. Behind the model's last word (`ended`) little is worth waiting for."""
+        """Something came: the time begins again. Behind the model's last word (`ended`) little is worth waiting for,
+        and the time begins no more."""
         import asyncio
 
         self._begun = begun
+        if self._ended:
+            return
+        self._ended = ended
         wait_s = min(_TAIL_S, self._timeout_s) if ended else self._timeout_s
         self._until = asyncio.get_running_loop().time() + wait_s
+
+    def no_longer_than(self, seconds: float) -> None:
+        import asyncio
+
+        self._until = min(self._until, asyncio.get_running_loop().time() + seconds)
 
     async def of(self, awaited: Awaitable[T]) -> T:
         import asyncio
 
         import httpx2
         import openai
+
+        from regreen.providers.http_bounds import UNREADABLE
 
         try:
             async with asyncio.timeout_at(self._until):
@@ -183,15 +223,23 @@ class _Patience:
             raise
         except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as e:
             raise timed_out(self._asked, self._timeout_s, self._begun) from e
-        except (openai.APIConnectionError, httpx2.RequestError) as e:
+        except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as e:
+            if isinstance(e.__cause__, ProviderError):  # one of ours, which came through the SDK
+                raise e.__cause__ from None
             raise faults.unreachable(self._asked, shown(str(e.__cause__ or e), self._secrets), self._begun) from e
         except openai.APIError as e:
             raise self._refusal(0, e.body or e.message) from e
-        except (ValueError, RecursionError) as e:  # a piece that is no JSON, or no UTF-8
+        except openai.OpenAIError as e:
             raise _bad_reply(self._asked, str(e)) from e
+        except UNREADABLE as e:
+            raise _bad_reply(self._asked, f"{type(e).__name__}: {e}"[:_SHOWN]) from e
 
 
-def _object(chunk: object, asked: Asked) -> Mapping[str, object]:
+def _object(data: str, asked: Asked) -> Mapping[str, object]:
+    try:
+        chunk: object = json.loads(data)
+    except (ValueError, RecursionError) as e:
+        raise _bad_reply(asked, str(e)) from e
     if isinstance(chunk, dict):
         return cast("dict[str, object]", chunk)
     raise _bad_reply(asked, f"a JSON {type(chunk).__name__} in the place of an object")
@@ -204,7 +252,7 @@ def _bad_reply(asked: Asked, what: str) -> BadReply:
     )
 
 
-def _client(key: str, base_url: str, timeout_s: float) -> AsyncOpenAI:
+def _client(key: str, base_url: str, timeout_s: float, asked: Asked) -> AsyncOpenAI:
     try:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
     except ImportError as e:
@@ -213,8 +261,10 @@ def _client(key: str, base_url: str, timeout_s: float) -> AsyncOpenAI:
             "the provider `openai` needs the package `openai`, which is not installed",
             "pip install 'regreen[openai]' (or: uv tool install 'regreen[openai]')",
         ) from e
+    from regreen.providers.http_bounds import bounded
+
     # A server on this machine is not asked through a proxy.
-    http = DefaultAsyncHttpxClient(trust_env=False) if faults.is_local(base_url) else None
+    http = bounded(DefaultAsyncHttpxClient, asked, trust_env=not faults.is_local(base_url))
     client = AsyncOpenAI(api_key=key, base_url=base_url, timeout=timeout_s, max_retries=0, http_client=http)
     if not wire.is_own(base_url):  # the environment's names of an OpenAI account are nobody else's business
         client.organization = client.project = None
@@ -222,16 +272,11 @@ def _client(key: str, base_url: str, timeout_s: float) -> AsyncOpenAI:
 
 
 def _checked_url(base_url: str) -> str:
-    try:
-        parts = urlsplit(base_url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        good = False
-    if not good or not base_url.isprintable() or " " in base_url:
+    if fault := address_fault(base_url):
         raise ConfigError(
             "config_refused",
-            f"`base_url` {shown(base_url)!r} is no address of a server",
-            "write it whole, such as http://localhost:11434/v1",
+            f"`base_url` {fault}",
+            "write the plain address in full, such as http://localhost:11434/v1",
         )
     return base_url
 

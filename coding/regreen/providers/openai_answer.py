@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from regreen.providers.arguments import read_arguments
-from regreen.providers.conversation import CHARS_PER_TOKEN, characters
+from regreen.providers.answer_text import joined, text_of, word_of
+from regreen.providers.arguments import object_text, read_arguments, short_id, short_name
+from regreen.providers.conversation import characters
+from regreen.providers.counting import Room, completed, count
 from regreen.providers.errors import BadReply
 from regreen.providers.http_faults import Asked
 from regreen.providers.messages import (
@@ -42,10 +44,11 @@ _THINKING = ("reasoning_content", "reasoning")  # DeepSeek, vLLM, llama.cpp; Ope
 
 @dataclass(slots=True)
 class _Call:
-    index: object
+    index: int | str | None
     id: str
     given: bool  # the id is the server's
     name: str = ""
+    fault: str = ""
     pieces: list[str] = field(default_factory=list[str])
 
     @property
@@ -54,14 +57,17 @@ class _Call:
 
 
 class Answer:
-    """Takes the chunks of one answer in order; `finish` is the server's word for its end, "" until it came.
+    """Takes the chunks of one answer, of at most `max_tokens`, in order; `finish` is the server's word for its end, ""
+    until it came.
 
     An id that is missing, or that the conversation has already (`taken`), is replaced by one of `make_id`: an output
     could not be told apart from another's.
     """
 
-    def __init__(self, asked: Asked, taken: Collection[str], make_id: Callable[[], str]) -> None:
+    def __init__(self, asked: Asked, taken: Collection[str], make_id: Callable[[], str], max_tokens: int = 0) -> None:
         self._asked = asked
+        self._room = Room(asked, max_tokens)
+        self._begun = False
         self._taken = set(taken)
         self._make_id = make_id
         self._text: list[str] = []
@@ -73,32 +79,35 @@ class Answer:
         self.model = ""
 
     def take(self, chunk: Mapping[str, object]) -> list[Delta]:
-        """Take a chunk, and say what is new in it."""
-        self.model = _text(chunk.get("model")) or self.model
+        """Take a chunk, and say what is new in it. Raises EndlessReply where there is no end of them."""
+        self._begun = True
+        self._room.take()
+        self.model = word_of(chunk.get("model")) or self.model
         self._told = _usage(chunk.get("usage")) or self._told
         choices = chunk.get("choices")
         first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
         if not isinstance(first, dict):
             return []
         choice = cast("dict[str, object]", first)
-        self.finish = _text(choice.get("finish_reason")) or self.finish
+        self.finish = word_of(choice.get("finish_reason")) or self.finish
         delta = choice.get("delta") or choice.get("message")  # a server that does not stream sends a whole message
         return self._delta(cast("dict[str, object]", delta)) if isinstance(delta, dict) else []
 
     def _delta(self, delta: Mapping[str, object]) -> list[Delta]:
         thought, text = _parts(delta.get("content"))
-        thought += next((_text(delta[name]) for name in _THINKING if delta.get(name)), "")
-        refusal = _text(delta.get("refusal"))
+        thought += next((text_of(delta[name]) for name in _THINKING if delta.get(name)), "")
+        refusal = text_of(delta.get("refusal"))
+        self._room.take(thought, text, refusal)
         new: list[Delta] = []
         if thought:
             self._thoughts.append(thought)
-            new.append(ThinkingDelta(thought))
+            new.append(ThinkingDelta(joined([thought])))
         if text:
             self._text.append(text)
-            new.append(TextDelta(text))
+            new.append(TextDelta(joined([text])))
         if refusal:
             self._refusal.append(refusal)
-            new.append(TextDelta(refusal))
+            new.append(TextDelta(joined([refusal])))
         calls = delta.get("tool_calls")
         for piece in cast("list[object]", calls) if isinstance(calls, list) else []:
             if isinstance(piece, dict):
@@ -108,21 +117,23 @@ class Answer:
     def _call(self, piece: Mapping[str, object]) -> list[Delta]:
         held = piece.get("function")
         function = cast("dict[str, object]", held) if isinstance(held, dict) else {}
-        name, arguments = _text(function.get("name")), _arguments(function.get("arguments"))
-        call = self._call_of(piece.get("index"), _text(piece.get("id")), name, arguments)
+        name, arguments = text_of(function.get("name")), _arguments(function.get("arguments"))
+        self._room.take(name, arguments)
+        call = self._call_of(_index(piece.get("index")), short_id(text_of(piece.get("id"))), name, arguments)
         call.pieces.append(arguments)
         if not name or call.name:  # several servers send the name again with each piece
             return []
-        call.name = name
-        return [CallBegun(call.id, name)]
+        call.name, call.fault = short_name(name)
+        return [CallBegun(call.id, call.name)]
 
-    def _call_of(self, index: object, given: str, name: str, arguments: str) -> _Call:
+    def _call_of(self, index: int | str | None, given: str, name: str, arguments: str) -> _Call:
         """The call that a piece belongs to: a new one where the index or the id is new, or where a whole call with no
         id of its own follows a whole call."""
         known = [c for c in self._calls if c.index == index] if index is not None else self._calls
         last = known[-1] if known else None
         if last is not None and not _starts_new(last, given, name, arguments):
             return last
+        self._room.begin()
         call = _Call(index, self._free(given), bool(given))
         self._calls.append(call)
         return call
@@ -138,8 +149,8 @@ class Answer:
         """All of it that came so far. A call without a name is none."""
         blocks: list[Block] = []
         if self._thoughts:
-            blocks.append(Thinking("".join(self._thoughts)))
-        if said := "".join(self._text) + "".join(self._refusal):
+            blocks.append(Thinking(joined(self._thoughts)))
+        if said := joined([*self._text, *self._refusal]):
             blocks.append(Text(said))
         blocks += [_read(call, self.finish == "length") for call in self._calls if call.name]
         return Message("assistant", tuple(blocks))
@@ -174,16 +185,17 @@ class Answer:
     def usage(self, asked_tokens: int, message: Message) -> TokenUsage:
         """What was used: as the server told; what it did not tell is estimated, the question as `asked_tokens`, the
         answer by its length."""
-        told = self.told
-        written = -(-characters(message) // CHARS_PER_TOKEN)
-        read = told.input + told.cache_read
-        return TokenUsage(told.input if read else max(1, asked_tokens), told.output or written, told.cache_read)
+        return completed(self.told, asked_tokens, characters(message))
+
+    def used(self, asked_tokens: int) -> TokenUsage:
+        """What an answer that broke off used, by the same rules; nothing where it had not begun."""
+        return completed(self.told, asked_tokens, self._room.characters) if self._begun else TokenUsage()
 
 
 def _read(call: _Call, cut_off: bool) -> ToolCall:
     raw = "" if call.raw.strip() == "null" else call.raw  # which several servers write for no arguments
     arguments, fault = read_arguments(raw, cut_off)
-    return ToolCall(call.id, call.name, arguments, raw, fault)
+    return ToolCall(call.id, call.name, arguments, raw, call.fault or fault)
 
 
 def _starts_new(last: _Call, given: str, name: str, arguments: str) -> bool:
@@ -199,21 +211,25 @@ def _is_whole(raw: str) -> bool:
         return False
 
 
+def _index(value: object) -> int | str | None:
+    return value if isinstance(value, int | str) else None
+
+
 def _arguments(value: object) -> str:
     """The text of a piece of arguments; some servers send them whole, as an object."""
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value)
+    return object_text(value)
 
 
 def _parts(content: object) -> tuple[str, str]:
     """What is thought and what is said in a piece of content: text, or (Mistral) a list of parts."""
     if not isinstance(content, list):
-        return "", _text(content)
+        return "", text_of(content)
     thought = text = ""
     for part in cast("list[object]", content):
         held = cast("dict[str, object]", part) if isinstance(part, dict) else {}
-        text += _text(held.get("text"))
+        text += text_of(held.get("text"))
         thought += _parts(held.get("thinking"))[1]
     return thought, text
 
@@ -224,14 +240,6 @@ def _usage(value: object) -> TokenUsage | None:
     told = cast("dict[str, object]", value)
     details = told.get("prompt_tokens_details")
     held = cast("dict[str, object]", details) if isinstance(details, dict) else {}
-    prompt = _count(told.get("prompt_tokens"))
-    cached = min(prompt, _count(held.get("cached_tokens")) or _count(told.get("prompt_cache_hit_tokens")))
-    return TokenUsage(prompt - cached, _count(told.get("completion_tokens")), cached)
-
-
-def _count(value: object) -> int:
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    prompt = count(told.get("prompt_tokens"))
+    cached = min(prompt, count(held.get("cached_tokens")) or count(told.get("prompt_cache_hit_tokens")))
+    return TokenUsage(prompt - cached, count(told.get("completion_tokens")), cached)

@@ -26,6 +26,7 @@ _NOT_TOO_LONG = re.compile(
     r"(?i)rate.?limit|tokens per (?:min|day)|too many requests|throttl|please wait|\bTP[MD]\b"
     r"|max(?:imum)?[ _](?:output|completion)[ _]tokens|at most \d+ completion tokens"
 )
+_LONGEST_WORD = 200
 _MAY_BE_TOO_LONG = (400, 413, 422, 500)
 _NO_SUCH_MODEL = re.compile(
     r"(?i)\bmodel\b.{0,120}\b(?:not found|does not exist)|\bno such model\b"
@@ -47,7 +48,13 @@ _KINDS: Mapping[str, int] = {  # what is said in the middle of a stream, where t
 }
 
 
-def read(status: int, body: object, secrets: tuple[str, ...] = (), retry_after_s: float | None = None) -> Refusal:
+def read(
+    status: int,
+    body: object,
+    secrets: tuple[str, ...] = (),
+    retry_after_s: float | None = None,
+    location: str = "",
+) -> Refusal:
     """A refusal from a body: an object with `error` (an object, or text), its inside, an object with `detail`, or
     text. The status 0 is an error in the middle of a stream: it is the body's own, or a fault of the server."""
     held = _inside(body)
@@ -56,16 +63,18 @@ def read(status: int, body: object, secrets: tuple[str, ...] = (), retry_after_s
     status = status or _status(code, kind)
     if _is_too_long(status, code, kind, text):
         code = "context_length_exceeded"
-    return Refusal(status, kind, code, shown(text, secrets), retry_after_s)
+    return Refusal(status, kind, code, shown(text, secrets), retry_after_s, location)
 
 
 def whole_text(body: object) -> str:
     """All that a body says, to look for a field's name in."""
-    return body if isinstance(body, str) else json.dumps(body, default=str, ensure_ascii=False)
+    return body if isinstance(body, str) else _dumped(body)
 
 
 def typed_error(refusal: Refusal, asked: Asked) -> ProviderError:
     """The error of a refusal, with hints for servers that the user runs."""
+    if 300 <= refusal.status < 400:
+        return typed(refusal, asked)
     said = f": {refusal.text}" if refusal.text else ""
     if _means_no_model(refusal):
         return ModelNotFound(
@@ -151,15 +160,22 @@ def _said(held: Mapping[str, object], body: object) -> str:
     for name in ("message", "error", "detail"):
         value = held.get(name)
         if value:
-            return value if isinstance(value, str) else json.dumps(value, default=str)
-    return body if isinstance(body, str) else json.dumps(body, default=str) if body else ""
+            return value if isinstance(value, str) else _dumped(value)
+    return body if isinstance(body, str) else _dumped(body) if body else ""
+
+
+def _dumped(value: object) -> str:
+    try:
+        return json.dumps(value, default=str, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        return ""  # nested more deeply than anything that is meant to be read
 
 
 def _word(value: object) -> str:
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return str(value)[:_LONGEST_WORD] if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def _status(code: str, kind: str) -> int:
-    if code.isdecimal() and 400 <= int(code) <= 599:
+    if len(code) == 3 and code.isdecimal() and 400 <= int(code) <= 599:
         return int(code)
     return _KINDS.get(code.lower()) or _KINDS.get(kind.lower()) or 500

@@ -19,16 +19,22 @@ class Spool:
         self.seen = 0
         self.head = bytearray()
         self._room = command.max_output_bytes
+        self._path = command.output_path
         self._file = -1
-        if command.output_path is not None:
-            self._file = os.open(command.output_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if self._path is not None:
+            try:
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            except OSError as e:
+                raise self._unwritable(e) from e
 
     @property
     def cut(self) -> bool:
         return self._room < 0
 
     def take(self, fd: int, *, only_if_any: bool = False) -> bool:
-        """Move one chunk. False at the end of the pipe, or where nothing lies in it and that ends the reading."""
+        """Move one chunk. False at the end of the pipe, or where nothing lies in it and that ends the reading.
+
+        Raises EnvironmentFault (`io`) where the file cannot take it: a log with holes would be read as a whole one."""
         try:
             data = os.read(fd, CHUNK_BYTES)
         except BlockingIOError:
@@ -38,8 +44,22 @@ class Spool:
         kept = data[: max(0, self._room)]
         self._room -= len(data)
         if self._file >= 0 and kept:
-            os.write(self._file, kept)
+            self._keep(kept)
         return bool(data)
+
+    def _keep(self, data: bytes) -> None:
+        try:
+            while data:  # a disk that is nearly full takes a part
+                data = data[os.write(self._file, data) :]
+        except OSError as e:
+            raise self._unwritable(e) from e
+
+    def _unwritable(self, error: OSError) -> EnvironmentFault:
+        return EnvironmentFault(
+            "io",
+            f"the output of a child cannot be written to {self._path}: {error.strerror}",
+            "free disk space, or point REGREEN_STATE_DIR at a folder with more room",
+        )
 
     def close(self) -> None:
         if self._file >= 0:

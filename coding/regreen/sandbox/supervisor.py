@@ -263,7 +263,7 @@ def watch(family: Family, control: int, wake: int) -> bool:
         waits = [w for w in (family.guard.wait_s(), box.wait_s() if box else None) if w is not None]
         more = box.descriptors() if box else []
         ready, _, _ = select.select([control, wake, *more], [], [], min(waits, default=None))
-        if wake in ready and any(n in drain(wake) for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)):
+        if wake in ready and {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(drain(wake)):
             return True
         if control in ready:
             word = os.read(control, 64)

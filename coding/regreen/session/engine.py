@@ -10,7 +10,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +25,10 @@ from regreen.session.recording import find_run
 from regreen.session.repository import Approve, Session
 from regreen.session.resolve import resolve
 from regreen.settings import Settings
-from regreen.store import Store, repo_key
+from regreen.store import Store, no_room, repo_key
 from regreen.tools import BY_NAME, check
 from regreen.tools.text import say
-from regreen.wire import Json, encodable, shortened, to_json
+from regreen.wire import MAX_NAME, Json, encodable, nearest, shortened, shown, to_json
 
 if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
     from regreen.agent.ask_user import AskUser
@@ -166,11 +165,14 @@ class Engine:
         return self.answer(tool, work)
 
     def answer(self, tool: str, work: Callable[[], dict[str, Json]]) -> ToolResult:
-        """What `work` gives as the result of this tool, redacted; a RegreenError gives an error result."""
+        """What `work` gives as the result of this tool, redacted; a RegreenError, and a full disk, an error result."""
         try:
             data: dict[str, Json] = work()
-        except RegreenError as e:
-            error = self._redact.deep(to_json(e.as_json()["error"]))
+        except (RegreenError, OSError) as e:
+            known = e if isinstance(e, RegreenError) else no_room(e)
+            if known is None:
+                raise
+            error = self._redact.deep(to_json(known.as_json()["error"]))
             assert isinstance(error, dict)
             told: dict[str, Json] = {k: shortened(str(v), _MOST_SAID) for k, v in error.items()}
             data = {"error": told}
@@ -240,11 +242,12 @@ class Engine:
         self.close()
 
 
-def _checked(tool: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+def _checked(tool: object, arguments: object) -> dict[str, Any]:
     """The arguments of a call as its handler takes them. Raises UsageError, also where there is no such tool."""
-    spec = BY_NAME.get(tool)
+    spec = BY_NAME.get(tool) if isinstance(tool, str) else None
     if spec is None:
-        near = get_close_matches(tool, BY_NAME, 1)
+        near = nearest(tool, BY_NAME)
         hint = f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}"
-        raise UsageError("not_found", f"there is no tool `{tool}`", hint)
+        name = shortened(tool, MAX_NAME) if isinstance(tool, str) else shown(tool)
+        raise UsageError("not_found", f"there is no tool `{name}`", hint)
     return check(spec, arguments)

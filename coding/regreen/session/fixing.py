@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from regreen.errors import RegreenError, UsageError
+from regreen.errors import UsageError
 from regreen.events import Event, EventKind, EventLog
 from regreen.fix import FixRequest, FixRun, Scope, StopRules, drive
 from regreen.fix.proposer import Proposer
@@ -22,7 +22,7 @@ from regreen.proposers.chain import ChainProposer
 from regreen.proposers.scripted import ScriptedProposer
 from regreen.session.fix_bench import bench_of
 from regreen.session.modelling import Models, close
-from regreen.session.recording import request_of
+from regreen.session.recording import masked, request_of
 from regreen.session.repository import Session
 from regreen.session.scoping import default_paths
 from regreen.session.searching import Hints, OfflineSearch
@@ -136,7 +136,7 @@ def start_fix(session: Session, options: FixOptions) -> FixJob:
 
     fix_job.job.start(
         work,
-        fix_job.view,
+        lambda: masked(session, fix_job.view()),
         on_cancel=fix_job.caller.close if fix_job.caller else _nothing,
         settled=lambda: fix_job.run.outcome is not None,
     )
@@ -165,7 +165,7 @@ def _drive(fix_job: FixJob) -> None:
         run.start()
         if run.outcome is None:
             asyncio.run(_driven(run, fix_job.proposers))
-    except RegreenError:
+    except BaseException:  # a fault of ours, too, leaves the tree as it was
         run.stop(StopReason.CANCELLED)
         raise
 
@@ -278,6 +278,8 @@ class _Narrator:
                 return f"{self._stage}: {_model_text(event)}"
             case "search_progress":
                 return f"search: {data['tried']} candidates tried, {data['plausible']} plausible"
+            case "baseline_taken":
+                return "baseline: done"
             case _:
                 return f"{self._stage}: {event.kind.replace('_', ' ')}"
 

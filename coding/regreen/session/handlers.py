@@ -26,6 +26,7 @@ OnProgress: TypeAlias = Callable[[str], None]
 _WAIT_S = 30.0
 _LOOK_S = 0.5  # how often a job of another process is looked at
 _LOG_PAGE = 16_000
+_LOG_AROUND = 16_000  # before and behind a page: a secret may begin in one and end in the next
 _READ_CHARS = 60_000  # of a file in one answer
 _MAP_TOKENS = 4000
 _FOUND = 50
@@ -157,6 +158,8 @@ def _task(call: Call) -> dict[str, Json]:
         tuple(a.get("selection", [])),
         budget_s=a.get("budget_s", 0.0),
         budget_tokens=a.get("budget_tokens", 0),
+        budget_usd=a.get("budget_usd", 0.0),
+        max_turns=a.get("max_turns", 0),
     )
     job = call.engine.task(call.session, options, ask=call.offers.ask_user).job
     _wait(job, call, stop_on_cancel=True)
@@ -256,10 +259,24 @@ def _log_page(call: Call, data: Mapping[str, Json], job_id: str, offset: int) ->
     logs = [Path(str(named))] if named else sorted(folder.glob("*.log"), key=lambda p: p.stat().st_mtime_ns)[-1:]
     if not logs or not logs[0].is_file():
         return {"log_text": "", "log_next": offset}
+    start = max(0, offset - _LOG_AROUND)
     with logs[0].open("rb") as f:
-        f.seek(offset)
-        page = f.read(_LOG_PAGE)
-    return {"log_text": page.decode("utf-8", "replace"), "log_next": offset + len(page)}
+        f.seek(start)
+        window = f.read(offset - start + _LOG_PAGE + _LOG_AROUND)
+    page = window[offset - start :][:_LOG_PAGE]
+    text = _masked_page(window, offset - start, page, call.session.redact)
+    return {"log_text": text, "log_next": offset + len(page)}
+
+
+def _masked_page(window: bytes, at: int, page: bytes, redact: Callable[[str], str]) -> str:
+    """The page that begins at `at`, masked with what stands around it. Where anything is, in whole lines: masks are of
+    another length than what they hide, so the line that a page begins or ends in is in both."""
+    whole = window.decode("utf-8", "replace")
+    masked = redact(whole)
+    if masked == whole or not page:
+        return page.decode("utf-8", "replace")
+    first = window.count(b"\n", 0, at)
+    return "\n".join(masked.split("\n")[first : first + page.count(b"\n") + 1])
 
 
 def proposal_of_arguments(args: Mapping[str, Any]) -> Proposal:

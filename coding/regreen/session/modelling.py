@@ -15,6 +15,7 @@ from regreen.events import EventKind, EventLog
 from regreen.fix import FixRun
 from regreen.fix.proposer import Proposer
 from regreen.model import Brief, Proposal
+from regreen.proposers import NOT_ASKED
 from regreen.providers.errors import BudgetSpent
 from regreen.providers.keys import PROVIDERS
 from regreen.providers.meter import Budget, Meter
@@ -151,7 +152,7 @@ class ModelTurn:
             self._client = self._make()
             return self._proposing(self._client) if self._client is not None else None
         except RegreenError as e:
-            self._why_not = f"No model was asked: {e.message}. To have one asked, {e.hint}."
+            self._why_not = f"{NOT_ASKED}{e.message}.\nTo have one asked, {e.hint}."
             return None
 
     def _proposing(self, client: ModelClient) -> ModelProposer:

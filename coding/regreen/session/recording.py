@@ -158,6 +158,13 @@ def recorded_runs(store: Store, *, repo: str = "", limit: int = 20) -> tuple[Run
     return tuple(_record(row) for row in store.rows(sql, repo, limit))
 
 
+def masked(session: Session, result: dict[str, Json]) -> dict[str, Json]:
+    """A job's result as it may be kept, and told: without secrets."""
+    told = session.redact.deep(result)
+    assert isinstance(told, dict)
+    return told
+
+
 def not_a_fix(kind: str) -> str:
     """What a job of this kind was, for whoever took it for a fix run."""
     return "was a coding task" if kind == "task" else "only ran tests"

@@ -73,7 +73,7 @@ class Session:
         merge = partial(merge_file, environ=settings.environ, inside=self.top)
         self.journal = Journal(store, self.workspace, merge=merge)
         self.redact = Redactor.from_environ(settings.may_be_told)
-        self._approve = approve
+        self.approve = approve  # None: nobody can be asked
         self.engine: Engine | None = None  # whose session this is
         self._understanding = Understanding(self)
         with store.transaction() as db:
@@ -336,8 +336,8 @@ class Session:
         """The tools for a model, in the form of an API: `anthropic`, `openai` or `mcp`."""
         return toolbox.tool_definitions(form)
 
-    def call(self, name: str, arguments: Mapping[str, object], *, cancel: Cancel | None = None) -> ToolResult:
-        """Run one of the tools as a model asked. What a call does wrong is in the result, for the model to read."""
+    def call(self, name: str, arguments: Mapping[str, object] | str, *, cancel: Cancel | None = None) -> ToolResult:
+        """Run a tool as a model asked (arguments: an object, or its JSON). What a call does wrong is in the result."""
         return toolbox.call_session(self, name, arguments, cancel)
 
     # --- rules ---------------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ class Session:
 
     def ask(self, question: Ask) -> bool:
         """Does somebody say yes? Nobody to ask is a no."""
-        return self._approve is not None and self._approve(question)
+        return self.approve is not None and self.approve(question)
 
     @property
     def trusted(self) -> bool:

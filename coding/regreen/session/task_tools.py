@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from regreen.agent.ask_user import ask_user
 from regreen.agent.tool import MOSTLY_TAIL, Tool, ToolContext, ToolReply
-from regreen.errors import UsageError
+from regreen.errors import Refused, UsageError
 from regreen.events import EventLog
 from regreen.fix.task_tree import TaskTree
 from regreen.model import EditReport
@@ -20,7 +21,7 @@ from regreen.session import trust
 from regreen.session.handlers import proposal_of_arguments
 from regreen.session.toolbox import as_reply, engine_tools, without_repo
 from regreen.tools import BY_NAME, ToolSpec, check
-from regreen.wire import Json, shortened, to_object
+from regreen.wire import Json, to_object
 from regreen.workspace import is_command_bearing
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ _NOT_FOR_AGENTS = {
     "show_changes": ("since",),
 }
 _RACES = 3
+_LEAST_TEST_S = 1.0
 _PATIENT_S = 3600.0  # a person may be asked before the tool goes on
-_MOST_ABOUT = 6_000  # characters of a diff that a person is asked about
 
 
 class Waiting:
@@ -61,17 +62,26 @@ class Waiting:
             self.seconds += time.monotonic() - begin
 
 
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Of a task: the clock that people's thinking is left out of, and the seconds that are left (None: no limit)."""
+
+    waiting: Waiting
+    left_s: Callable[[], float | None]
+
+
 class TaskTools:
     """Makes the tools of one task."""
 
     def __init__(
-        self, engine: Engine, session: Session, tree: TaskTree, log: EventLog, waiting: Waiting, ask: AskUser | None
+        self, engine: Engine, session: Session, tree: TaskTree, log: EventLog, time_: Time, ask: AskUser | None
     ) -> None:
         self._engine = engine
         self._session = session
         self._tree = tree
         self._log = log
-        self._waiting = waiting
+        self._waiting = time_.waiting
+        self._left_s = time_.left_s
         self._ask = ask
 
     def all(self) -> tuple[Tool, ...]:
@@ -145,7 +155,7 @@ class TaskTools:
             lambda heard: session.run_suite(
                 args.get("selection", ()),
                 argv=args.get("argv", ()),
-                timeout_s=args.get("timeout_s", 0.0),
+                timeout_s=self._test_limit_s(args.get("timeout_s", 0.0)),
                 last_failed=args.get("last_failed", False),
                 runner=args.get("runner", "auto"),
                 cancel=context.cancel,
@@ -155,13 +165,18 @@ class TaskTools:
             )
         )
 
+    def _test_limit_s(self, wanted: float) -> float:
+        """A run of tests ends with the task's time at the latest."""
+        limit, left = wanted or self._session.settings.limits.test_timeout_s, self._left_s()
+        return limit if left is None else max(_LEAST_TEST_S, min(limit, left))
+
     # --- people --------------------------------------------------------------------------------------
 
     def _allow(self, action: Any, about: str) -> None:
         """Ask whoever decides. Raises Refused; both answers are recorded."""
         allowed = False
         try:
-            self._waiting.during(lambda: self._session.allow(action, shortened(about, _MOST_ABOUT)))
+            self._waiting.during(lambda: self._session.allow(action, about))
             allowed = True
         finally:
             self._log.emit("permission", action=action, allowed=allowed)
@@ -169,9 +184,14 @@ class TaskTools:
     def approve(self, tool: Tool, arguments: Mapping[str, Json], _cancel: Cancel) -> bool:
         """May a tool that is none of ours be called? The mode decides, or a person."""
         mode = self._session.settings.mode
-        if mode in ("plan", "auto"):
-            return mode == "auto"
-        about = shortened(json.dumps(arguments, ensure_ascii=False, indent=1), _MOST_ABOUT)
+        if mode == "plan":
+            raise Refused("denied_by_mode", f"plan mode only reads, and {tool.name} may do more", "do without it")
+        if mode == "auto":
+            return True
+        if self._session.approve is None:
+            raise Refused("needs_approval", f"{tool.name} must be approved, and nobody can be asked",
+                          "do without it; the user can allow it with `--mode auto`")  # fmt: skip
+        about = json.dumps(arguments, ensure_ascii=False, indent=1)
         question = Ask("needs_approval", f"the agent wants to call {tool.name}", "approve it", about)
         return self._waiting.during(lambda: self._session.ask(question))
 

@@ -15,20 +15,22 @@ from regreen.agent.run import AgentRun
 from regreen.agent.state import AgentEnd, Checked
 from regreen.agent.system_prompt import read_own, system_prompt
 from regreen.agent.toolbox import Toolbox
-from regreen.errors import RegreenError, UsageError
+from regreen.errors import UsageError
 from regreen.events import Event, EventKind, EventLog
 from regreen.fix import FixRequest, Insight, Scope, StopRules
 from regreen.fix.task_tree import Judged, TaskTree
 from regreen.jobs import Job
-from regreen.model import StopReason, SuiteReport, SuiteStatus, TaskOutcome, TaskUsage
+from regreen.model import StopReason, SuiteReport, SuiteStatus, TaskOutcome, TaskUsage, Usage
+from regreen.proposers.fitting import fenced
 from regreen.providers.configured import make_client
 from regreen.providers.messages import Delta, TextDelta
 from regreen.providers.meter import Budget, Meter
 from regreen.session.fix_bench import bench_of
+from regreen.session.recording import masked
 from regreen.session.repository import Session
 from regreen.session.scoping import default_paths, own_paths
-from regreen.session.task_brief import first_message, hint_for
-from regreen.session.task_tools import TaskTools, Waiting
+from regreen.session.task_brief import hint_for, task_context
+from regreen.session.task_tools import TaskTools, Time, Waiting
 from regreen.session.toolbox import engine_of
 from regreen.store import new_id
 from regreen.tools.text import say
@@ -47,6 +49,7 @@ DEFAULT_BUDGET_S = 1800.0
 _MAX_TURNS = 200
 _SKELETON_TOKENS, _MAP_TOKENS = 1_200, 2_000
 _MAX_DIFF_CHARS = 60_000
+_CANNOT_BE_RUN = frozenset({SuiteStatus.ENVIRONMENT, SuiteStatus.NO_TESTS, SuiteStatus.DENIED})
 _INDEX_WAIT_S = 2.0  # the map is a help, not a condition
 
 
@@ -54,7 +57,8 @@ _INDEX_WAIT_S = 2.0  # the map is a help, not a condition
 class TaskOptions:
     """What a coding task was asked for. Zeros and empty texts mean the settings' default.
 
-    `selection`: tests that must be green at the end. `provider` may also be `scripted`, with the file of its replies.
+    `selection`: tests that are there, and must be green at the end. `provider` may also be `scripted`, with the file of
+    its replies.
     """
 
     task: str
@@ -115,7 +119,7 @@ def start_task(
     tools: Sequence[Tool] = (),
 ) -> TaskJob:
     """Take the work tree and start the task in a job. Raises RegreenError before anything happens."""
-    options = _checked(options)
+    options = _checked(replace(options, task=session.redact(options.task)))
     if options.selection:
         session.allow("run", f"tests: {', '.join(options.selection)}")
     lock = session.run_lock()
@@ -132,7 +136,7 @@ def start_task(
         finally:
             lock.release()
 
-    work.task.job.start(run, work.task.view, settled=lambda: work.task.outcome is not None)
+    work.task.job.start(run, lambda: masked(session, work.task.view()), settled=lambda: work.task.outcome is not None)
     return work.task
 
 
@@ -207,17 +211,19 @@ class _Work:
         request = FixRequest(run_id, options.selection, scope, rules, options.keep_partial)
         self._tree = TaskTree(request, bench_of(session, job, log, folder, lambda _report: Insight()), log)
         self._servers = McpServers(session.settings.agent.mcp_servers, cwd=session.store.folder, redact=session.redact)
-        self._own_tools = TaskTools(engine, session, self._tree, log, self._waiting, ask)
+        self._own_tools = TaskTools(engine, session, self._tree, log, Time(self._waiting, meter.left_s), ask)
 
     def __call__(self) -> None:
         try:
             self._tree.begin()
             end = self._without_agent() or asyncio.run(self._agent())
-        except RegreenError:
+        except BaseException:  # a fault of ours, too, leaves the tree as it was
+            self._servers.close()
             self._finish(AgentEnd(StopReason.CANCELLED, "", "", self.task.turns))
             raise
-        finally:
-            self._servers.close()
+        self._servers.close()
+        if self.task.job.cancel.is_set():  # also where the last step ended the run by itself in that moment
+            end = replace(end, reason=StopReason.CANCELLED)
         self._finish(end)
 
     def _without_agent(self) -> AgentEnd | None:
@@ -225,13 +231,16 @@ class _Work:
         report = self._tree.base_report
         if self.task.job.cancel.is_set():
             return AgentEnd(StopReason.CANCELLED, "", "", 0)
-        if report is not None and report.status is SuiteStatus.ENVIRONMENT and not report.passing:
+        if report is not None and report.status in _CANNOT_BE_RUN and not report.passing:
             return AgentEnd(StopReason.ENVIRONMENT, "", report.message, 0)
         return None
 
     async def _agent(self) -> AgentEnd:
         settings = self._session.settings
-        tools = (*self._own_tools.all(), *self._more_tools, *await asyncio.to_thread(self._servers.tools))
+        foreign = await asyncio.to_thread(self._servers.tools, self.task.job.cancel)
+        for note in self._servers.notes:
+            self._log.emit("error", message=note)
+        tools = (*self._own_tools.all(), *self._more_tools, *foreign)
         toolbox = Toolbox(
             tools,
             settings=settings.agent,
@@ -242,9 +251,10 @@ class _Work:
         try:
             rules = agent_rules(settings, frozenset(t.name for t in tools if t.read_only))
             if self._options.max_turns:
-                rules = replace(rules, max_turns=self._options.max_turns)
-            message = await asyncio.to_thread(self._first_message)
-            run = AgentRun(self._system, message, toolbox.definitions(), rules, self._on_event)
+                rules = replace(rules, max_turns=self._options.max_turns, base_turns=self._options.max_turns)
+            context = await asyncio.to_thread(self._context)
+            task, offered = self._options.task, toolbox.definitions()
+            run = AgentRun(self._system, task, offered, rules, self._on_event, context=context)
             return await drive(
                 run,
                 self._client,
@@ -263,14 +273,16 @@ class _Work:
         return Checked(True) if judged is None or judged.ok else Checked(False, self._objection(judged))
 
     def _objection(self, judged: Judged) -> str:
-        return judged.doubt or self._told(judged.report)
+        return judged.doubt or fenced(self._told(judged.report))
 
     def _finish(self, end: AgentEnd) -> None:
         told = TaskOutcome(end.reason, answer=end.answer, why=end.why, question=end.question, turns=end.turns)
         outcome, self.task.diff = self._tree.end(told)
-        outcome = replace(outcome, hint=hint_for(outcome, self.task.job.id))
+        usage = self.task.usage
+        evidence = replace(outcome.evidence, usage=Usage(usage.tokens, usage.usd))
+        outcome = replace(outcome, evidence=evidence, hint=hint_for(outcome, self.task.job.id))
         self.task.outcome = outcome
-        self._log.emit("run_finished", outcome=outcome, usage=self.task.usage)
+        self._log.emit("run_finished", outcome=outcome, usage=usage)
 
     # --- parts ---------------------------------------------------------------------------------------
 
@@ -284,14 +296,14 @@ class _Work:
         scripted = ScriptedProvider.from_file(options.script)
         return ModelClient([scripted], meter, prices=settings.models.prices, on_event=self._on_event)
 
-    def _first_message(self) -> str:
+    def _context(self) -> str:
         session, redact = self._session, self._session.redact
         tree = session.skeleton(max_tokens=_SKELETON_TOKENS)
         ranked = session.repo_map(max_tokens=_MAP_TOKENS, wait_s=_INDEX_WAIT_S, cancel=self.task.job.cancel)
         report = self._tree.base_report
         tests = self._told(report) if report is not None else ""
         parts = (redact(tree.tree), redact(ranked.text), self._options.selection, tests)
-        return first_message(self._options.task, *parts, notes=self._servers.notes)
+        return task_context(*parts, notes=self._servers.notes)
 
     def _told(self, report: SuiteReport) -> str:
         return self._session.redact(say("run_tests", to_object(report)))

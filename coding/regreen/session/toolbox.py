@@ -6,13 +6,17 @@ All of it is about one session: its tools take no `repo`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from regreen.agent.tool import DENIED, MOSTLY_HEAD, MOSTLY_TAIL, NARROW, Tool, ToolContext, ToolReply
-from regreen.errors import Refused, UsageError
+from regreen.errors import ConfigError, Refused, UsageError
+from regreen.providers.arguments import read_arguments
 from regreen.sandbox import Cancel
+from regreen.settings import AgentSettings
 from regreen.tools import TOOLS, ToolSpec
-from regreen.wire import Json, to_object
+from regreen.wire import MAX_NAME, Json, nearest, shortened, to_object
 
 if TYPE_CHECKING:
     from regreen.session.engine import Engine, ToolResult
@@ -20,6 +24,12 @@ if TYPE_CHECKING:
 
 Form: TypeAlias = Literal["anthropic", "openai", "mcp"]
 FORMS: tuple[str, ...] = get_args(Form)
+
+AGENT_TOOLS = (
+    "repo_skeleton", "extract_signatures", "repo_map", "find_symbol", "search_text", "read_file", "show_changes",
+    "apply_edits", "run_tests", "ask_user", "read_result",
+)  # fmt: skip
+"""What the agent of a coding task has, besides the tools of MCP servers (`SERVER__TOOL`) and those that it is given."""
 
 _TIMEOUTS_S: Mapping[str, float] = {
     # These wait up to `wait_s` (45) by themselves, and then give a job's id.
@@ -72,11 +82,32 @@ def _as_agents(spec: ToolSpec, call: ToolCaller, repo: str) -> Tool:
     )
 
 
+def check_tool_names(agent: AgentSettings, file: Path) -> None:
+    """Raises ConfigError where `[tools]` in this settings file names a tool that no task's agent has."""
+    for option, names in (("enabled", agent.enabled), ("concurrency_safe", agent.concurrency_safe)):
+        for name in names:
+            if "__" not in name and not any(fnmatchcase(tool, name) for tool in AGENT_TOOLS):
+                near = nearest(name, AGENT_TOOLS)
+                meant = f"did you mean `{near[0]}`? " if near else ""
+                known = f"{meant}it has: {', '.join(AGENT_TOOLS)}, and SERVER__TOOL of MCP servers"
+                found = f"{file}: [tools]: {option} names `{shortened(name, MAX_NAME)}`, which the agent does not have"
+                raise ConfigError("config_refused", found, known)
+
+
 def call_session(
-    session: Session, name: str, arguments: Mapping[str, object], cancel: Cancel | None = None
+    session: Session, name: str, arguments: Mapping[str, object] | str, cancel: Cancel | None = None
 ) -> ToolResult:
-    """Run a tool of the session's engine. Raises UsageError for a session that was made without one."""
-    return engine_of(session).call_in(session, name, arguments, cancel=cancel)
+    """Run a tool of the session's engine; arguments may be JSON text, as chat completions hand them over. Raises
+    UsageError for a session that was made without an engine."""
+    engine = engine_of(session)
+    if not isinstance(arguments, str):
+        return engine.call_in(session, name, arguments, cancel=cancel)
+    read, fault = read_arguments(arguments)
+
+    def refuse() -> dict[str, Json]:
+        raise UsageError("invalid_arguments", fault)
+
+    return engine.answer(name, refuse) if fault else engine.call_in(session, name, read, cancel=cancel)
 
 
 def engine_of(session: Session) -> Engine:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from regreen.errors import RegreenError
 from regreen.repo.listing.sources import DEPENDENCY_FOLDERS
+from regreen.settings.extras import how_to_install
 
 MISSING = "`watch` is on, but watchfiles is not installed"
-HINT = "install it with `pip install 'regreen[watch]'`; without it answers are right too, after a large change later"
+HINT = f"{how_to_install('watch')}; without it answers are right too, after a large change later"
 
 _log = logging.getLogger(__name__)
 

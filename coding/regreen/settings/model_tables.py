@@ -13,20 +13,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from regreen.errors import ConfigError
-from regreen.settings.tables import Table
+from regreen.settings.extras import how_to_keep_a_key
+from regreen.settings.tables import KEYS, Table, unquoted
 from regreen.settings.values import EDIT_FORMATS, MODEL_PROVIDERS, AgentSettings, ModelSettings, Price
+from regreen.wire import shown
 
 MAX_ANSWER_TOKENS = 16_384
 _MOST_INPUT = 10_000_000
 _MOST_USD = 1e6
 _MOST_S = 3600.0
-_PROVIDER = (
-    "name", "model", "fallback_models", "base_url", "api_key_env", "timeout_s", "max_tokens", "edit_format", "effort",
-    "max_input_tokens",
-)  # fmt: skip
 # A whole file is replaced only by who can tell the hash of what was read.
 _FORMATS = ("", *(f for f in EDIT_FORMATS if f not in ("auto", "whole_file")))
-_TOOLS = ("enabled", "concurrency_safe", "max_parallel", "timeout_s", "result_chars", "mcp")
 WRITING = frozenset({
     "apply_edits", "run_tests", "fix_tests", "submit_fix", "restore", "job_cancel", "coding_task",
 })  # fmt: skip
@@ -36,20 +33,25 @@ _SERVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _WORD = re.compile(r"[A-Za-z0-9_.-]{0,40}")
 _KEY_ELSEWHERE = (
     "delete it there. A key is read from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, or the variable that "
-    "`api_key_env` names) or from the keyring: pip install 'regreen[keyring]', then `keyring set regreen PROVIDER`"
+    f"`api_key_env` names) or from the keyring: {how_to_keep_a_key('PROVIDER')}"
 )
 
 
+def models_of_file(file: Mapping[str, Any]) -> ModelSettings:
+    """What the file says of models. Raises ConfigError."""
+    prices = {name: _price(name, given) for name, given in file.get("prices", {}).items()}
+    return replace(_provider(file.get("provider", {})), prices=prices)
+
+
 def model_settings(
-    file: Mapping[str, Any], environ: Mapping[str, str], *, provider: str = "", model: str = ""
+    read: ModelSettings, environ: Mapping[str, str], *, provider: str = "", model: str = ""
 ) -> ModelSettings:
     """What the file, the environment and the flags say of models. What the file says of one provider's models and
     endpoint is not taken for another provider, which the environment or a flag names instead."""
-    prices = {name: _price(name, given) for name, given in file.get("prices", {}).items()}
-    read = replace(_provider(file.get("provider", {})), prices=prices)
     named = provider or environ.get("REGREEN_PROVIDER", "")
     if named not in MODEL_PROVIDERS:
-        raise ConfigError("config_refused", f"the provider is {named!r}", f"use one of: {_listed(MODEL_PROVIDERS)}")
+        where = "the provider" if provider else "REGREEN_PROVIDER"
+        raise ConfigError("config_refused", f"{where} is {shown(named)}", f"use one of: {_listed(MODEL_PROVIDERS)}")
     chosen = of_provider(read, named) if named else read
     fallback = tuple(filter(None, (m.strip() for m in environ.get("REGREEN_FALLBACK_MODEL", "").split(","))))
     return replace(
@@ -67,18 +69,21 @@ def of_provider(models: ModelSettings, provider: str) -> ModelSettings:
 
 
 def check_base_url(where: str, url: str) -> str:
-    """The address, without a slash at its end. Raises ConfigError for what is no plain http(s) address."""
+    """The address, without a slash at its end. Raises ConfigError for what is no plain http(s) address; what may be a
+    secret in it (a password, what stands behind a `?`, a key in the place of an address) is not shown."""
     try:
         parts = urlsplit(url)
         host, named = parts.hostname, parts.username or parts.password
         _ = parts.port  # raises ValueError where it is no number
-    except ValueError as e:
-        raise ConfigError("config_refused", f"{where} is no address: {e}", _ADDRESS) from None
+    except ValueError:
+        raise ConfigError("config_refused", f"{where} is no address that can be read", _ADDRESS) from None
     if named or "@" in parts.netloc:
         raise ConfigError("config_refused", f"{where} holds a user name or password",
                           "leave them out; a key is read from the environment or the keyring")  # fmt: skip
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or not url.isprintable():
-        raise ConfigError("config_refused", f"{where} is {url[:200]!r}", _ADDRESS)
+    if parts.query or parts.fragment:
+        raise ConfigError("config_refused", f"{where} has something behind its path: a `?` or `#`", _ADDRESS)
+    if parts.scheme not in ("http", "https") or not host or not url.isprintable():
+        raise ConfigError("config_refused", f"{where} is no plain http:// or https:// address", _ADDRESS)
     return url.rstrip("/")
 
 
@@ -88,7 +93,7 @@ _ADDRESS = "give the address of the endpoint, such as http://127.0.0.1:11434/v1"
 def _provider(given: Mapping[str, Any]) -> ModelSettings:
     if "api_key" in given:
         raise ConfigError("config_refused", "[provider]: there is an `api_key` in config.toml", _KEY_ELSEWHERE)
-    table = Table("[provider]", given, _PROVIDER)
+    table = Table("[provider]", given, KEYS["[provider]"])
     default = ModelSettings()
     variable, url, effort = table.text("api_key_env"), table.text("base_url"), table.text("effort")
     if variable and not _VARIABLE.fullmatch(variable):
@@ -117,6 +122,9 @@ def _provider(given: Mapping[str, Any]) -> ModelSettings:
 
 
 def _price(model: str, given: object) -> Price:
+    if whole := unquoted(model, given):
+        raise ConfigError("config_refused", f"[prices.{whole}] is read as a table in [prices.{model}]",
+                          f'quote the name, which has dots: [prices."{whole}"]')  # fmt: skip
     table = Table(f'[prices."{model}"]', given, ("input", "output", "cache_write", "cache_read"))
     for key in ("input", "output"):
         if key not in table:
@@ -133,9 +141,9 @@ def _price(model: str, given: object) -> Price:
 def agent_settings(file: Mapping[str, Any], *, home: str = "") -> AgentSettings:
     """What the file says of the agent. A path that begins with `~/` is below `home`."""
     default = AgentSettings()
-    agent = Table("[agent]", file.get("agent", {}), ("max_turns", "system_prompt_file"))
-    loop = Table("[loop]", file.get("loop", {}), ("max_output_recovery",))
-    tools = Table("[tools]", file.get("tools", {}), _TOOLS)
+    agent = Table("[agent]", file.get("agent", {}), KEYS["[agent]"])
+    loop = Table("[loop]", file.get("loop", {}), KEYS["[loop]"])
+    tools = Table("[tools]", file.get("tools", {}), KEYS["[tools]"])
     safe = tools.names("concurrency_safe")
     if writing := sorted(WRITING & set(safe)):
         raise ConfigError("config_refused", f"[tools]: concurrency_safe names {writing[0]!r}, which changes something",
@@ -154,8 +162,9 @@ def agent_settings(file: Mapping[str, Any], *, home: str = "") -> AgentSettings:
 
 
 def _server(name: str, given: object) -> tuple[str, ...]:
+    name = unquoted(name, given) or name
     if not _SERVER.fullmatch(name):
-        raise ConfigError("config_refused", f"[tools.mcp]: a server is named {name[:80]!r}",
+        raise ConfigError("config_refused", f"[tools.mcp]: a server is named {shown(name)}",
                           "name it by at most 40 letters, digits, hyphens and underscores")  # fmt: skip
     return Table(f'[tools.mcp."{name}"]', given, ("argv",)).argv("argv", '["my-mcp-server", "--stdio"]')
 

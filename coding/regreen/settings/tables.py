@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from regreen.errors import ConfigError
 from regreen.settings.values import CustomTests, Gate
+from regreen.wire import nearest, shown
 
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "[provider]": (
+        "name", "model", "fallback_models", "base_url", "api_key_env", "timeout_s", "max_tokens", "edit_format",
+        "effort", "max_input_tokens",
+    ),
+    "[agent]": ("max_turns", "system_prompt_file"),
+    "[tools]": ("enabled", "concurrency_safe", "max_parallel", "timeout_s", "result_chars", "mcp"),
+    "[loop]": ("max_output_recovery",),
+}  # fmt: skip
+"""What may stand in each table whose name is fixed."""
 _MAX_NAME = 60  # characters of a gate's name
 
 
 def unknown_key(where: str, key: str, known: Iterable[str]) -> ConfigError:
-    """The error for a key that is not known there: with the nearest one that is."""
-    near = difflib.get_close_matches(key, known := sorted(known), 1)
-    meant = f"did you mean `{near[0]}`? " if near else ""
-    return ConfigError(
-        "config_refused", f"{where}: unknown key {key!r}", f"{meant}known keys: {', '.join(f'{k}=' for k in known)}"
-    )
+    """The error for a key that is not known there: with the table it belongs to, or the nearest one that is."""
+    near = nearest(key, known := sorted(known))
+    homes = [table for table, keys in KEYS.items() if key in keys]
+    meant = f"it belongs below {homes[0]}; " if homes else f"did you mean `{near[0]}`? " if near else ""
+    return ConfigError("config_refused", f"{where}: unknown key {shown(key)}", f"{meant}known keys: {', '.join(known)}")
+
+
+def unquoted(name: str, given: object) -> str:
+    """The whole name of a table whose name has dots and stands without quotes, which makes it a table in a table; ""
+    for any other."""
+    whole = name
+    while isinstance(given, dict):
+        tables = cast("Mapping[str, object]", given)
+        inner = next((k for k, v in tables.items() if isinstance(v, dict)), None)
+        if inner is None:
+            break
+        whole, given = f"{whole}.{inner}", tables[inner]
+    return whole if whole != name else ""
 
 
 class Table:
@@ -27,7 +49,7 @@ class Table:
 
     def __init__(self, where: str, given: object, known: Iterable[str]) -> None:
         if not isinstance(given, dict):
-            raise ConfigError("config_refused", f"{where} is {given!r}, not a table",
+            raise ConfigError("config_refused", f"{where} is {shown(given)}, not a table",
                               f"write {where} on a line of its own, and its keys below")  # fmt: skip
         self.where = where
         self._given = cast("Mapping[str, object]", given)
@@ -37,7 +59,7 @@ class Table:
                 raise unknown_key(where, key, known)
 
     def bad(self, key: str, wanted: str) -> ConfigError:
-        return ConfigError("config_refused", f"{self.where}: {key} is {self._given.get(key)!r}", wanted)
+        return ConfigError("config_refused", f"{self.where}: {key} is {shown(self._given.get(key))}", wanted)
 
     def __contains__(self, key: str) -> bool:
         return key in self._given
@@ -101,7 +123,7 @@ def _custom(path: str, table: Any) -> CustomTests:
     junit = given.get("junit", "")
     words = _words(name, given.get("argv"), '["./run", "tests"]')
     if not isinstance(junit, str) or Path(junit).is_absolute() or ".." in Path(junit).parts or "\0" in junit:
-        raise ConfigError("config_refused", f"{name}: junit is {junit!r}",
+        raise ConfigError("config_refused", f"{name}: junit is {shown(junit)}",
                           "give a path or glob inside the repository, relative to it")  # fmt: skip
     return CustomTests(words, junit)
 
@@ -130,21 +152,24 @@ def _gate(where: str, table: Any) -> Gate:
     given = cast("dict[str, Any]", table)
     name, timeout_s = given.get("name"), given.get("timeout_s", 0.0)
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= _MAX_NAME:
-        raise ConfigError("config_refused", f"{where}: name is {name!r}",
+        raise ConfigError("config_refused", f"{where}: name is {shown(name)}",
                           f'give a name of at most {_MAX_NAME} characters, such as "types"')  # fmt: skip
     words = _words(f"{where} {name}", given.get("argv"), '["mypy", "src"]')
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 <= timeout_s < float("inf"):
-        raise ConfigError("config_refused", f"{where} {name}: timeout_s is {timeout_s!r}", "give seconds, such as 120")
+        raise ConfigError("config_refused", f"{where} {name}: timeout_s is {shown(timeout_s)}",
+                          "give seconds, such as 120")  # fmt: skip
     return Gate(name.strip(), words, float(timeout_s))
 
 
 def _absolute(where: str, path: str) -> None:
     if not Path(path).is_absolute():
-        raise ConfigError("config_refused", f"{where}: {path!r} is no absolute path", "name the repository's folder")
+        raise ConfigError("config_refused", f"{where}: {shown(path)} is no absolute path",
+                          "name the repository's folder")  # fmt: skip
 
 
 def _words(where: str, argv: object, example: str) -> tuple[str, ...]:
     words = cast("list[object]", argv) if isinstance(argv, list) else []
     if not words or not all(isinstance(w, str) and w and "\0" not in w for w in words):
-        raise ConfigError("config_refused", f"{where}: argv is {argv!r}", f"give a list of words: {example}")
+        found = shown(cast("object", argv))
+        raise ConfigError("config_refused", f"{where}: argv is {found}", f"give a list of words: {example}")
     return tuple(map(str, words))

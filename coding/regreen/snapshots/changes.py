@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from regreen.errors import UsageError
 from regreen.git import Git
 from regreen.model import ChangeReport, FileAction, FileDiff
+from regreen.redact import LEARNED
 from regreen.snapshots.capture import raw
 from regreen.snapshots.looking import current
 from regreen.snapshots.manifest import Manifest
@@ -137,6 +138,8 @@ def file_diff(path: str, before: Side, after: Side) -> FileDiff:
     elif not after.exists:
         action = "delete"
     old, new = (None, None) if is_secret(path) else (_lines(before), _lines(after))
+    for side in (before, after):
+        LEARNED.look(side.data or b"")  # a diff shows a few lines of each
     head = _head(path, before, after)
     if old is None or new is None:
         text = head if before.data == after.data and before.known and after.known else _unshown(head, path)

@@ -141,6 +141,7 @@ class _Run:
         self._started = started
         self.log = new_log(request.store_folder)
         self._redact = Redactor.from_environ(request.settings.may_be_told)
+        self._sources = Sources(request.workspace)
         self._written: set[str] = set()
         self._written_full = False
         self._used_s = 0.0
@@ -286,7 +287,9 @@ class _Run:
         file, line = raw.place
         raw = replace(raw, place=(str(self._request.folder / file) if file else "", line))
         if tally.kinds.get(test) in ("crash", "timeout"):
-            raw = replace(raw, frames=Sources(workspace).around(raw.frames))
+            raw = replace(raw, frames=self._sources.around(raw.frames))
+        else:
+            self._sources.look(raw.frames)
         return make_failure(raw, workspace.root, self._redact, kind=tally.kinds.get(test, ""))
 
     def _notes(self, facts: Facts, tally: Tally) -> tuple[str, ...]:

@@ -36,6 +36,13 @@ class Sources:
                 inside.append(replace(frame, path=path))
         return tuple(self._with_source(f) for f in inside[-MAX_FRAMES:])
 
+    def look(self, frames: Iterable[Frame]) -> None:
+        """Read the files of frames that came with their lines: what a whole file shows to be secret is masked in any
+        of its lines from then on."""
+        for frame in frames:
+            if path := relative_to(frame.path, self._workspace.root):
+                self._lines(path)
+
     def _with_source(self, frame: Frame) -> Frame:
         lines = self._lines(frame.path)
         if frame.lines or not 1 <= frame.line <= len(lines):

@@ -8,18 +8,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, cast
 
 from regreen.errors import Refused, UsageError
 from regreen.tools.specs import Schema, ToolSpec
+from regreen.wire import MAX_NAME, is_number, nearest, shortened, shown
 
 _MAX_ITEMS = 10_000
 
 
-def check(spec: ToolSpec, arguments: Mapping[str, object]) -> dict[str, Any]:
+def check(spec: ToolSpec, arguments: object) -> dict[str, Any]:
     """The arguments, validated. Raises UsageError (`unknown_argument`, `invalid_arguments`, `limit_exceeded`), and
-    Refused (`argument_not_allowed`) for one that is withheld."""
+    Refused (`argument_not_allowed`) for one that is withheld; nothing else, whatever is sent."""
+    if not isinstance(arguments, Mapping):
+        raise UsageError("invalid_arguments", f"the arguments of {spec.name} are {shown(arguments)}, not an object",
+                         "send one JSON object of named arguments")  # fmt: skip
+    return _checked(spec, cast("Mapping[object, object]", arguments))
+
+
+def _checked(spec: ToolSpec, arguments: Mapping[object, object]) -> dict[str, Any]:
     schema = spec.checked_schema
     known: dict[str, Schema] = schema["properties"]
     for name in arguments:
@@ -27,11 +34,11 @@ def check(spec: ToolSpec, arguments: Mapping[str, object]) -> dict[str, Any]:
             if name == withheld:
                 raise Refused("argument_not_allowed", f"{spec.name} takes no `{name}`: {why}", "leave it out")
         if name not in known:
-            near = get_close_matches(str(name), known, 1)
+            near = nearest(name, known)
             hint = f"did you mean `{near[0]}`? " if near else ""
-            raise UsageError("unknown_argument", f"{spec.name} has no argument `{name}`",
+            raise UsageError("unknown_argument", f"{spec.name} has no argument `{_named(name)}`",
                              f"{hint}known: {', '.join(sorted(known))}")  # fmt: skip
-    given = {k: v for k, v in arguments.items() if v is not None}
+    given = {str(k): v for k, v in arguments.items() if v is not None}
     for name in spec.required:
         if name not in given:
             raise UsageError("invalid_arguments", f"{spec.name} needs `{name}`", f"give `{name}`")
@@ -48,7 +55,7 @@ def _value(name: str, value: object, schema: Schema) -> Any:
 def _from_json(name: str, text: str, kind: str) -> object:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # RecursionError: nested deeper than Python reads
         raise _wrong(name, text, kind) from None
 
 
@@ -57,14 +64,14 @@ def _text(name: str, value: object, schema: Schema) -> str:
         raise _wrong(name, value, "string")
     options: Sequence[str] = schema.get("enum", ())
     if options and value not in options:
-        near = get_close_matches(value, options, 1)
+        near = nearest(value, options)
         hint = f"did you mean {near[0]}? " if near else ""
-        raise UsageError("invalid_arguments", f"`{name}` is {value!r}", f"{hint}one of: {', '.join(options)}")
+        raise UsageError("invalid_arguments", f"`{name}` is {shown(value)}", f"{hint}one of: {', '.join(options)}")
     return value
 
 
 def _number(name: str, value: object, schema: Schema) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not is_number(value):
         raise _wrong(name, value, schema["type"])
     if schema["type"] == "integer":
         if value != int(value):
@@ -96,21 +103,24 @@ def _object(name: str, value: object, schema: Schema) -> dict[str, Any]:
         raise _wrong(name, value, "object")
     pairs = cast("dict[str, object]", value)
     if "properties" not in schema:
-        return {k: _value(f"{name}.{k}", v, schema["additionalProperties"]) for k, v in pairs.items()}
+        return {k: _value(f"{name}.{_named(k)}", v, schema["additionalProperties"]) for k, v in pairs.items()}
     properties: dict[str, Schema] = schema["properties"]
     for key in schema.get("required", ()):
         if key not in pairs:
             raise UsageError("invalid_arguments", f"`{name}` lacks `{key}`", f"give {', '.join(properties)}")
     for key in pairs:
         if key not in properties:
-            raise UsageError("unknown_argument", f"`{name}` has no `{key}`", f"known: {', '.join(properties)}")
+            raise UsageError("unknown_argument", f"`{name}` has no `{_named(key)}`", f"known: {', '.join(properties)}")
     return {k: _value(f"{name}.{k}", v, properties[k]) for k, v in pairs.items()}
 
 
+def _named(name: object) -> str:
+    """A name that a caller chose, in a sentence."""
+    return shortened(name, MAX_NAME) if isinstance(name, str) else shown(name)
+
+
 def _wrong(name: str, value: object, wanted: str) -> UsageError:
-    shown = repr(value)
-    shown = shown if len(shown) <= 80 else shown[:77] + "..."
-    return UsageError("invalid_arguments", f"`{name}` is {shown}, not of type {wanted}", f"give a JSON {wanted}")
+    return UsageError("invalid_arguments", f"`{name}` is {shown(value)}, not of type {wanted}", f"give a JSON {wanted}")
 
 
 _CHECKS: dict[str, Callable[[str, object, Schema], Any]] = {

@@ -88,7 +88,8 @@ def _noted(d: Data) -> list[str]:
 
 def file_text(d: Data) -> str:
     head = f"lines {d['start_line']}-{d['end_line']} of {d['total_lines']}, {d['encoding']}, sha256 {d['sha256']}"
-    masked = f", {d['redacted']} secrets masked: such lines cannot be edited by search" if d["redacted"] else ""
+    secrets = _count(d["redacted"], "secret")
+    masked = f", {secrets} masked: such lines cannot be edited by search" if d["redacted"] else ""
     more = f"\n(more: start_line={d['end_line'] + 1})" if d["end_line"] < d["total_lines"] else ""
     return f"{head}{masked}\n{d['text']}{more}"
 

@@ -215,7 +215,8 @@ TOOLS: tuple[ToolSpec, ...] = (
                     "`selection` must be green at the end, else all is restored; without them the diff is kept, "
                     "unverified. Ends with regreen's verdict, not the model's.",
         parameters={"task": _TEXT, "selection": _PATHS, "budget_s": _number(1, 86400),
-                    "budget_tokens": _integer(1, 1_000_000_000), "wait_s": _WAIT},
+                    "budget_tokens": _integer(1, 1_000_000_000), "budget_usd": _number(0.0001, 1_000_000),
+                    "max_turns": _integer(1, 200), "wait_s": _WAIT},
         outputs={"job_id": _TEXT, "state": _TEXT, "outcome": _OBJECT, "diff": _TEXT, "usage": _OBJECT,
                  "turns": _COUNT, "progress": _TEXT},
         required=("task",), destructive=True, open_world=True,

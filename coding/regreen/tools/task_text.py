@@ -21,7 +21,7 @@ def task(d: Data) -> str:
         return f"running as {d['job_id']}: {d.get('progress', '')}\njob_status({d['job_id']}) tells how it goes"
     o = d["outcome"]
     out = [_verdict(o, d["job_id"])]
-    if tests := o.get("tests"):
+    if (tests := o.get("tests")) and tests["status"] != "not_run":
         out.append(_tests(tests))
     if o.get("why"):
         out.append(f"why: {shortened(o['why'])}")
@@ -41,9 +41,12 @@ def task(d: Data) -> str:
 
 
 def _verdict(o: Data, job_id: str) -> str:
+    tests: Data = o.get("tests") or {}
     if o.get("verified"):
         said = f"verified: the named tests pass cold, {o['evidence']['goal_runs']}"
-    elif o.get("tests"):
+    elif tests.get("status") == "not_run":
+        said = "not verified: the named tests were not run"
+    elif tests:
         said = "not verified: the named tests do not pass"
     else:
         said = "not verified: no tests were named"
@@ -65,4 +68,9 @@ def usage_line(usage: Data, turns: int) -> str:
     if not usage.get("calls"):
         return ""
     usd = f"${usage['usd']:.4f}" + (" or more: a price is not known" if usage.get("unpriced") else "")
-    return f"{turns} turns, {usage['calls']} model calls, {usage['tokens']} tokens, {usd}"
+    counts = ", ".join(_count(n, noun) for n, noun in ((turns, "turn"), (usage["calls"], "model call")))
+    return f"{counts}, {usage['tokens']} tokens, {usd}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

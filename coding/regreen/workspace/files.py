@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from regreen.errors import EnvironmentFault, Refused, UsageError
 from regreen.model import FileText
+from regreen.redact import LEARNED
 from regreen.settings import Limits
 from regreen.workspace import paths
 from regreen.workspace.beneath import Backend, Folder, Root
@@ -167,6 +168,7 @@ class Workspace:
         if seen.info is None:
             return FileImage(path, "absent", real=at.real)
         is_link = seen.kind == "symlink"
+        LEARNED.look(seen.content)  # whoever looks at a file may show a part of it
         return FileImage(
             path, seen.kind, b"" if is_link else seen.content, seen.info.st_mode, seen.info.st_mtime_ns, seen.sha,
             os.fsdecode(seen.content[len(LINK_MARK) :]) if is_link else "", at.real,

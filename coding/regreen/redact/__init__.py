@@ -2,22 +2,28 @@
 
 Order matters to callers: put pieces together first, redact, then cut to size; a token must not be cut in half first.
 What had to be cut before (definitions are kept with their values cut) is known by the ellipsis at its end. Lines stay
-lines: a secret of several lines leaves as many, each masked.
+lines: a secret of several lines leaves as many, each masked, behind whatever a diff or a report puts before them.
+
+A secret of several lines may also be met in pieces: a diff shows three lines around a change, a report of tests an
+excerpt. A known value is therefore known by its lines, too. A private key has a beginning that gives it away; whoever
+reads a file lets `LEARNED` look at all of it, and its lines are masked from then on wherever they turn up.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import partial
 
+from regreen.redact.known import KnownLines, form_of
+from regreen.redact.private_keys import LEARNED, Learned, without_private_keys
 from regreen.wire import Json
 
+__all__ = ["LEARNED", "MASK", "Learned", "Redactor"]
+
 _FORMATS: tuple[tuple[str, tuple[str, ...], str], ...] = (  # kind, what one must hold, form
-    ("private-key", ("PRIVATE KEY",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
     ("anthropic-key", ("sk-ant-",), r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
     ("openai-key", ("sk-",), r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}"),
-    ("github-token", ("gh", ), r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})"),
+    ("github-token", ("gh", ), r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{22,})"),
     ("gitlab-token", ("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
     ("slack-token", ("xox",), r"\bxox[abposr]-[A-Za-z0-9-]{10,}"),
     ("stripe-key", ("k_live_",), r"\b[rs]k_live_[A-Za-z0-9]{16,}"),
@@ -30,7 +36,7 @@ _FORMATS: tuple[tuple[str, tuple[str, ...], str], ...] = (  # kind, what one mus
     ("authorization", ("uthorization: ",),
      r"(?<=[Aa]uthorization: )(?:[Bb]earer|[Bb]asic) [A-Za-z0-9._~+/=-]{16,}"),
 )  # fmt: skip
-_PATTERNS = tuple((kind, marks, re.compile(form, re.DOTALL)) for kind, marks, form in _FORMATS)
+_PATTERNS = tuple((f"[redacted:{kind}]", marks, re.compile(form)) for kind, marks, form in _FORMATS)
 _URL_PASSWORD = re.compile(r"""(?P<head>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@"']{1,100}:)[^\s/:@"']{3,200}(?=@)""")
 _CUT = re.compile(
     r"\b(?:sk-|gh[pousr]_|github_pat_|glpat-|xox[abposr]-|[rs]k_live_|AKIA|ASIA|AIza|npm_|pypi-|hf_|eyJ)[\w.-]*…"
@@ -42,18 +48,22 @@ _MIN_CUT = 4  # characters of a known value that give it away
 _SECRET_NAME = re.compile(r"(?i)(key|token|secret|passw|credential)")
 _MIN_KNOWN = 8
 
-MASK = re.compile(rf"\[redacted:(?:known|cut|url-password|{'|'.join(kind for kind, *_ in _FORMATS)})\]")
+MASK = re.compile(rf"\[redacted:(?:known|cut|url-password|private-key|{'|'.join(kind for kind, *_ in _FORMATS)})\]")
 """What stands in a masked text in the place of a secret."""
 
 
 class Redactor:
     """Masks secret formats, and the values of secret-named environment variables, wherever they stand."""
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        values = sorted({v for v in known if len(v) >= _MIN_KNOWN}, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, values))) if values else None
+    def __init__(self, known: Iterable[str] = (), learned: Learned = LEARNED) -> None:
+        bare = {value.strip() for value in known}
+        values = sorted((value for value in bare if len(value) >= _MIN_KNOWN), key=len, reverse=True)
+        single = [v for v in values if "\n" not in v]
+        self._known = re.compile("|".join(map(form_of, single))) if single else None
+        self._known_lines = KnownLines(v for v in values if "\n" in v)
         starts = "|".join(f"{re.escape(v[:_MIN_CUT])}(?:{_nested(v[_MIN_CUT:])})?…" for v in values)
         self._known_cut = re.compile(starts) if values else None
+        self._learned = learned
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Redactor:
@@ -63,12 +73,18 @@ class Redactor:
     def count(self, text: str) -> tuple[str, int]:
         """The masked text and how many places were masked. Masking twice changes nothing more."""
         hits = 0
+        if "PRIVATE KEY" in text:
+            self._learned.look(text)
+            text, hits = without_private_keys(text)
+        for masked in (self._known_lines.masked, self._learned.masked):
+            text, n = masked(text)
+            hits += n
         if self._known is not None:
             text, n = self._known.subn("[redacted:known]", text)
             hits += n
-        for kind, marks, pattern in _PATTERNS:
+        for mask, marks, pattern in _PATTERNS:
             if any(mark in text for mark in marks):
-                text, n = pattern.subn(partial(_masked, kind), text)
+                text, n = pattern.subn(mask, text)
                 hits += n
         if "://" in text:
             text, n = _URL_PASSWORD.subn(lambda m: m["head"] + "[redacted:url-password]", text)
@@ -89,21 +105,31 @@ class Redactor:
         return self.count(text)[0]
 
     def deep(self, value: Json) -> Json:
-        """The same JSON data with every string masked (keys are ours and stay)."""
+        """The same JSON data with every string masked, and every name in it: some are the model's words."""
+        return self._deep(value, {})
+
+    def _deep(self, value: Json, names: dict[str, str]) -> Json:
+        """`names` has what became of those that were met before: most are the same few."""
         match value:
             case str():
                 return self(value)
             case list():
-                return [self.deep(v) for v in value]
+                return [self._deep(v, names) for v in value]
             case dict():
-                return {k: self.deep(v) for k, v in value.items()}
+                return self._object(value, names)
             case _:
                 return value
 
-
-def _masked(kind: str, match: re.Match[str]) -> str:
-    mask = f"[redacted:{kind}]"
-    return "\n".join([mask] * (match[0].count("\n") + 1))
+    def _object(self, value: Mapping[str, Json], names: dict[str, str]) -> dict[str, Json]:
+        out: dict[str, Json] = {}
+        for key, one in value.items():
+            name = names.get(key)
+            if name is None:
+                name = names[key] = self(key)
+            while name in out:  # two secrets are two names still
+                name += "'"
+            out[name] = self._deep(one, names)
+        return out
 
 
 def _nested(rest: str) -> str:
