@@ -105,6 +105,6 @@ def test_every_option_is_told() -> None:
 def test_limits_are_the_ones_in_force() -> None:
     defaults = {row[0].strip("`"): row[1] for row in rows("Limits")}
     assert defaults["--max-turns"] == str(AgentSettings().max_turns) == "30"
-    assert f"given {AgentRules().base_turns} of them" in PAGE
+    assert f"else {AgentRules().base_turns}, and one more for each {AgentRules().turn_chars} characters" in PAGE
     assert defaults["--budget-s"] == str(int(DEFAULT_BUDGET_S))
     assert f"{AgentSettings().tool_result_chars:,} characters" in PAGE
