@@ -15,7 +15,7 @@ from regreen.errors import ConfigError
 from regreen.providers.client import ModelClient
 from regreen.providers.conversation import estimate_tokens
 from regreen.providers.errors import BudgetSpent, ModelTimeout, ProviderError
-from regreen.providers.messages import ModelRequest, TokenUsage, said
+from regreen.providers.messages import Delta, ModelRequest, TextDelta, ThinkingDelta, TokenUsage, said
 from regreen.providers.meter import MIN_ANSWER, Budget, Meter
 from regreen.providers.scripted import ScriptedProvider
 from regreen.settings.values import Price
@@ -133,11 +133,16 @@ def test_a_question_that_is_cut_off_costs_what_was_asked_and_what_came() -> None
     client = ModelClient([ScriptedProvider([{"text": said, "thinking": "hm, ", "hang": True}])], Meter())
 
     async def run() -> None:
-        pieces: list[object] = []
         heard = asyncio.Event()
-        question = asyncio.create_task(
-            client.ask(ASKED, lambda d: (pieces.append(d), heard.set() if len(pieces) > 9 else None)[1])
-        )
+        came = 0
+
+        def hear(delta: Delta) -> None:
+            nonlocal came
+            came += len(delta.text) if isinstance(delta, TextDelta | ThinkingDelta) else 0
+            if came == len(said) + len("hm, "):
+                heard.set()
+
+        question = asyncio.create_task(client.ask(ASKED, hear))
         await asyncio.wait_for(heard.wait(), 10)
         question.cancel()
         with pytest.raises(asyncio.CancelledError):

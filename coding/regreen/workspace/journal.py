@@ -194,6 +194,8 @@ class Journal:
             lock.acquire(timeout=self._lock_s)
         except Timeout as e:
             raise Busy("another process is writing to this repository", "try again when it has finished") from e
+        except EnvironmentFault as e:  # the store cannot make its folder
+            raise EnvironmentFault(e.kind, f"{e.message}; nothing was changed", e.hint) from e
         except OSError as e:
             raise EnvironmentFault("io", f"state folder {self._store.folder}: {e.strerror}; nothing was changed",
                                    "free disk space, or make the state folder writable") from e  # fmt: skip
