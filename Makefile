@@ -5,11 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-other lint format bench adversarial crash-fuzz node tools lock clean
+.PHONY: help setup demo test test-all test-other lint format bench adversarial crash-fuzz node tools lock clean
 
 help:
 	@echo "make demo    a red example repository, turned green offline"
-	@echo "make test    lint, then all tests"
+	@echo "make test    lint, then the tests; make test-all: all rows of the tables that they take samples of"
 	@echo "make lint | format | bench | adversarial | crash-fuzz | node | tools | setup | lock | clean"
 
 setup: $(STAMP)
@@ -35,6 +35,10 @@ format: $(STAMP)
 
 test: lint tools node test-other
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+
+# All rows, levels and runners of what `make test` takes a sample of.
+test-all:
+	REGREEN_ALL_CASES=1 $(MAKE) test
 
 test-other: $(STAMP)
 	@sh scripts/test_other_python.sh $(VENV) $(JOBS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import configuration, settings
+from support.cases import ALL
 
 settings.register_profile("regreen", database=None, deadline=None)
 settings.load_profile("regreen")
@@ -21,6 +22,14 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what belongs to the whole run alone."""
+    left_out = [] if ALL else [item for item in items if item.get_closest_marker("thorough")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
 
 
 def pytest_unconfigure() -> None:

@@ -24,6 +24,8 @@ MAX_DEPTH = 100
 """Of data that are written. Nothing of ours is so deep."""
 MAX_NAME = 100
 """Characters of a word that may be a name: what is longer was not mistyped."""
+MAX_PATH = 300
+"""The same of a path."""
 
 _INTERNAL = "regreen.internal"
 _MAX_BITS = 1024  # of a whole number: readers take more for infinite, and Python writes no more than it likes to
@@ -142,14 +144,16 @@ def _written(value: object, most: int, depth: int) -> Iterator[str]:
             yield f"a value of the type {type(value).__name__}"
 
 
-def nearest(word: object, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
-    """Those of `known` that somebody may have meant by `word`, the nearest first; none for what is too long to be a
-    name: comparing takes time that grows with the square of the length, and callers send words of any length."""
-    if not isinstance(word, str) or len(word) > MAX_NAME:
+def nearest(
+    word: object, known: Iterable[str], most: int = 1, cutoff: float = 0.6, *, longest: int = MAX_NAME
+) -> list[str]:
+    """Those of `known` that somebody may have meant by `word`, the nearest first; none for what is longer than
+    `longest`: comparing takes time that grows with the square of the length, and callers send words of any length."""
+    if not isinstance(word, str) or len(word) > longest:
         return []
     from difflib import get_close_matches
 
-    return get_close_matches(word, [k for k in known if len(k) <= MAX_NAME], most, cutoff)
+    return get_close_matches(word, [k for k in known if len(k) <= longest], most, cutoff)
 
 
 def shortened(text: str, limit: int = 1_000) -> str:

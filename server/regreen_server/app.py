@@ -5,12 +5,12 @@ Rule: translation only. Schemas, texts and decisions are the engine's; both prot
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from regreen.agent.offers import Offers
+from regreen.wire import nearest
 from regreen_server import elicitation, resources, sampling
 from regreen_server.calls import Answer, Caller, ErrorAnswer, Report
 
@@ -139,6 +139,6 @@ def as_call_result(result: Answer) -> CallToolResult:
 
 
 def _unknown_tool(name: str, names: list[str]) -> Answer:
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    near = nearest(name, names, 3, 0.5)
     hint = f"did you mean: {', '.join(near)}?" if near else f"there are: {', '.join(names)}"
     return ErrorAnswer("not_found", f"there is no tool {name[:80]!r}", hint)

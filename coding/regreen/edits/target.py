@@ -20,6 +20,7 @@ from regreen.edits.paths import names_a_file
 from regreen.edits.placing import Placed
 from regreen.errors import EnvironmentFault, RegreenError
 from regreen.model import EditError, EditErrorKind
+from regreen.wire import MAX_PATH
 from regreen.workspace import FileImage, Text, TextProblem, Workspace
 
 _KINDS: dict[str, EditErrorKind] = {
@@ -33,7 +34,6 @@ _KINDS: dict[str, EditErrorKind] = {
 _MAX_SCANNED = 20_000  # folders and files looked at for a similar path
 _MAX_ASKED = 5
 _MAX_NEAR = 2_000
-_MAX_PATH = 300
 _SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache", "target"})
 _MARK = "\ufeff"
 _ENCODING_MARKS = {"utf-8": _MARK}
@@ -266,7 +266,7 @@ class Targets:
     def _similar(self, path: str) -> list[str]:
         """Up to three paths that may have been meant; only for the first few that are missing."""
         self._asked += 1
-        if self._asked > _MAX_ASKED or len(path) > _MAX_PATH:
+        if self._asked > _MAX_ASKED or len(path) > MAX_PATH:
             return []
         names = self._listed()
         base = path.rpartition("/")[2].lower()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from regreen.errors import UsageError
+from regreen.jsonl import objects
 from regreen.model import Brief, Proposal, Replacement, Usage
 from regreen.wire import shortened
 
@@ -16,8 +16,8 @@ _WORDS = {"text": "", "format": "auto", "note": "", "needs_test_change": ""}
 _KINDS = ("text", "replacements", "needs_test_change")
 _KEYS = frozenset((*_WORDS, "replacements", "usage"))
 _WANTED = (
-    '{"text": "..."}, {"replacements": [{"path", "search", "replace"}]} or {"needs_test_change": "why"},'
-    ' with an optional "note" and "usage": {"tokens", "usd"}'
+    'write one a line: {"text": "..."}, {"replacements": [{"path", "search", "replace"}]} or'
+    ' {"needs_test_change": "why"}, with an optional "note" and "usage": {"tokens", "usd"}'
 )
 _SHOWN_KEY = 80
 _USAGE = "`usage` holds more than `tokens` (a whole number) and `usd` (a number), none below 0"
@@ -39,14 +39,7 @@ class ScriptedProposer:
     @classmethod
     def from_file(cls, path: Path) -> ScriptedProposer:
         """Read a script; blank lines are skipped. Raises UsageError that names the file and the line."""
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as e:
-            raise UsageError(
-                "invalid_arguments", f"{path}: the script cannot be read: {e}", "name a UTF-8 JSONL file"
-            ) from e
-        lines = enumerate(text.split("\n"), 1)
-        return cls([_parse(line, f"{path}:{number}") for number, line in lines if line.strip()])
+        return cls([_parse(fields, where) for where, fields in objects(path, _WANTED)])
 
     @property
     def left(self) -> tuple[Proposal, ...]:
@@ -56,16 +49,7 @@ class ScriptedProposer:
         return self._left.pop(0) if self._left else None
 
 
-def _parse(line: str, where: str) -> Proposal:
-    try:
-        data: object = json.loads(line)
-    except ValueError as e:
-        raise _bad(where, f"not JSON: {e}") from e
-    except RecursionError:
-        raise _bad(where, "JSON that is nested too deeply") from None
-    if not isinstance(data, dict):
-        raise _bad(where, f"a JSON {type(data).__name__}, not an object")
-    fields = cast("Mapping[str, object]", data)
+def _parse(fields: Mapping[str, object], where: str) -> Proposal:
     unknown = sorted(set(fields) - _KEYS)
     if unknown:
         raise _bad(where, f"unknown key {shortened(unknown[0], _SHOWN_KEY)!r}")
@@ -110,4 +94,4 @@ def _replacements(value: object, where: str) -> tuple[Replacement, ...]:
 
 
 def _bad(where: str, found: str) -> UsageError:
-    return UsageError("invalid_arguments", f"{where}: {found}", f"write one a line: {_WANTED}")
+    return UsageError("invalid_arguments", f"{where}: {found}", _WANTED)

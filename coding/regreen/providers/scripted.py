@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from regreen.errors import UsageError
+from regreen.jsonl import objects
 from regreen.providers import errors
 from regreen.providers.arguments import read_arguments
 from regreen.providers.conversation import CHARS_PER_TOKEN, characters, check, estimate_tokens
@@ -111,15 +112,8 @@ class ScriptedProvider:
     @classmethod
     def from_file(cls, path: Path, *, name: str = "scripted", model: str = "scripted") -> ScriptedProvider:
         """Read a script; blank lines are skipped. Raises UsageError that names the file and the line."""
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as e:
-            raise UsageError(
-                "invalid_arguments", f"{path}: the script cannot be read: {e}", "name a UTF-8 JSONL file"
-            ) from e
         made = cls((), name=name, model=model)
-        rows = ((line, f"{path}:{number}") for number, line in enumerate(text.split("\n"), 1) if line.strip())
-        made._left = [_parsed(_loaded(line, where), where) for line, where in rows]
+        made._left = [_parsed(row, where) for where, row in objects(path, _WANTED)]
         return made
 
     @property
@@ -219,18 +213,6 @@ def _estimated(request: ModelRequest, message: Message) -> TokenUsage:
 def _failure(reply: _Reply) -> errors.ProviderError:
     kind = _ERRORS[reply.error]
     return kind(f"the script says {reply.error}", retry_after_s=reply.retry_after_s, usage=reply.usage)
-
-
-def _loaded(line: str, where: str) -> Mapping[str, object]:
-    try:
-        data: object = json.loads(line)
-    except ValueError as e:
-        raise _bad(where, f"not JSON: {e}") from e
-    except RecursionError:
-        raise _bad(where, "JSON that is nested too deeply") from None
-    if not isinstance(data, dict):
-        raise _bad(where, f"a JSON {type(data).__name__}, not an object")
-    return cast("Mapping[str, object]", data)
 
 
 def _parsed(row: Mapping[str, object], where: str) -> _Reply:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from regreen.errors import UsageError
 from regreen.repo.files import FileList
 from regreen.repo.globs import matches
+from regreen.wire import nearest
 from regreen.workspace import Workspace
 
 _CANDIDATES = 5000  # names compared for a hint
@@ -94,7 +94,7 @@ def similar(files: FileList, path: str) -> tuple[str, ...]:
     for candidate in known:
         by_name.setdefault(candidate.rpartition("/")[2].casefold(), []).append(candidate)
     names = [name] if name in by_name else []
-    names += [n for n in difflib.get_close_matches(name, list(by_name)[:_CANDIDATES], _HINTS, 0.6) if n != name]
+    names += [n for n in nearest(name, list(by_name)[:_CANDIDATES], _HINTS) if n != name]
     found = [c for n in names for c in sorted(by_name[n], key=lambda c: (-_shared(c, path), c))]
     return tuple(found[:_HINTS])
 

@@ -6,7 +6,6 @@ state folder is its user's alone, and whatever is shown of them passes the redac
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import time
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from regreen.errors import UsageError
 from regreen.model import Attempt, Proposal, Replacement, Usage
-from regreen.wire import Json, to_object
+from regreen.wire import Json, nearest, to_object
 
 if TYPE_CHECKING:
     from regreen.fix import StopRules
@@ -179,6 +178,6 @@ def find_run(store: Store, name: str) -> RunRecord:
     if found:
         named = ", ".join(found[:_SHOWN_NAMES]) + (" and more" if len(found) > _SHOWN_NAMES else "")
         raise UsageError("not_found", f"{name!r} may be any of {len(found)} runs: {named}", "give more of its id")
-    near = difflib.get_close_matches(name, ids, 3) or difflib.get_close_matches(f"job-{name}", ids, 3)
+    near = nearest(name, ids, 3) or nearest(f"job-{name}", ids, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else "see `regreen runs list --all`"
     raise UsageError("not_found", f"there is no run {name!r}", hint)

@@ -27,14 +27,14 @@ def task_context(tree: str, ranked: str, selection: Sequence[str], tests: str, *
     return "\n\n".join(parts)
 
 
-def hint_for(outcome: TaskOutcome, job_id: str) -> str:
-    """What to do next."""
+def hint_for(outcome: TaskOutcome, job_id: str, *, changed: bool) -> str:
+    """What to do next. `changed`: the task had changed files, whatever became of that."""
     said = _HINTS.get(outcome.reason, "")
     if outcome.reason is StopReason.COMPLETED:
         said = _completed(outcome)
     if outcome.kept:
         return f"{said} restore({job_id}) undoes the changes.".strip()
-    if outcome.put_back and not outcome.kept_files:
+    if changed and outcome.put_back and not outcome.kept_files:
         return f"{said} restore({outcome.put_back}) brings the changes again.".strip()
     return said
 

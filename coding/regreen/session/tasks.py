@@ -79,7 +79,6 @@ class TaskJob:
 
     def __init__(self, job: Job, meter: Meter, log: EventLog) -> None:
         self.job = job
-        self.log = log
         self.outcome: TaskOutcome | None = None
         self.diff = ""
         self.turns = 0
@@ -280,7 +279,8 @@ class _Work:
         outcome, self.task.diff = self._tree.end(told)
         usage = self.task.usage
         evidence = replace(outcome.evidence, usage=Usage(usage.tokens, usage.usd))
-        outcome = replace(outcome, evidence=evidence, hint=hint_for(outcome, self.task.job.id))
+        hint = hint_for(outcome, self.task.job.id, changed=bool(self.task.diff))
+        outcome = replace(outcome, evidence=evidence, hint=hint)
         self.task.outcome = outcome
         self._log.emit("run_finished", outcome=outcome, usage=usage)
 

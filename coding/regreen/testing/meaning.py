@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from regreen.testing.looking import Look
+from regreen.wire import MAX_PATH, nearest
 
 _SHOWN = 3
 
@@ -33,5 +33,5 @@ def similar(path: str, paths: Iterable[str]) -> list[str]:
     by_name: dict[str, str] = {}
     for p in paths:
         by_name.setdefault(PurePosixPath(p).name, p)
-    close = get_close_matches(path, paths, _SHOWN, 0.85)
-    return close or [by_name[n] for n in get_close_matches(name, list(by_name), _SHOWN, 0.8)]
+    close = nearest(path, paths, _SHOWN, 0.85, longest=MAX_PATH)
+    return close or [by_name[n] for n in nearest(name, by_name, _SHOWN, 0.8)]

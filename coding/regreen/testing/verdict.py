@@ -3,7 +3,6 @@ thing concluded, after everything that could make it untrue has been excluded.""
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -13,6 +12,7 @@ from regreen.model import CaseOutcome, SuiteStatus
 from regreen.sandbox import Completed
 from regreen.settings import own_interpreter
 from regreen.testing.channel import RawFailure, Record
+from regreen.wire import nearest
 
 _USAGE_ERROR = 4
 _NAMED = 3
@@ -83,11 +83,7 @@ def missing_modules(failures: Collection[RawFailure], modules: Collection[str]) 
     the standard library, is a mistake in the code and not the environment's."""
     names = dict.fromkeys(f.missing.partition(".")[0] for f in failures if f.missing)
     return tuple(
-        n
-        for n in names
-        if n not in modules
-        and n not in sys.stdlib_module_names
-        and not difflib.get_close_matches(n, list(modules), n=1, cutoff=0.85)
+        n for n in names if n not in modules and n not in sys.stdlib_module_names and not nearest(n, modules, 1, 0.85)
     )
 
 
