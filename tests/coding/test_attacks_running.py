@@ -1,5 +1,8 @@
 """Attacks by what tests do while they run (environment, resources, output), and their harmless look-alikes: real runs
-through the engine at each level of the sandbox, as the user of these tests and as an ordinary one."""
+through the engine at each level of the sandbox, as the user of these tests and as an ordinary one.
+
+By default each case of resources is tried as both users, each at another level, and by the cases every level is.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import Any
 
 import pytest
 from support.attacked import STARTED, Attacked, folder_for_all, project_of, wait_for
+from support.cases import ALL, sample
 from support.processes import carrying, until
 
 CORPUS = Path(__file__).parents[1] / "corpora" / "cases" / "attacks.json"
@@ -24,7 +28,7 @@ CHECKED_BEFORE = {"A-env-006", "A-env-007"}  # refused calls: with the other com
 LEVELS = ("bwrap", "landlock", "none")
 USERS = ("same", "ordinary")
 PLACES = [(user, level) for user in USERS for level in LEVELS]
-FEW = 5
+FEW, MANY = 5, 20
 CANARY = "CANARY" + secrets.token_hex(12)
 DASHES = "-" * 5
 PEM_LINES = [base64.b64encode(secrets.token_bytes(48)).decode() for _ in range(20)]
@@ -98,7 +102,7 @@ def test_B_output_001():
     print({SHA!r}, {UUID!r}, {SRI!r}, "eyJ-bad")
     assert 0, "shown: {SHA} {UUID} eyJ-bad"
 """,
-    "test_pool.py": """
+    "test_pool.py": f"""
 import multiprocessing, os, socket, tempfile, threading
 
 def double(n):
@@ -127,13 +131,13 @@ def test_B_resource_002_loopback():
         thread.join()
 
 def test_B_resource_001():
-    for _ in range(20):
+    for _ in range({20 if ALL else 5}):
         threading.Event().wait(0.1)
 """,
 }
 
 
-@pytest.fixture(scope="module", params=PLACES, ids=["-".join(p) for p in PLACES])
+@pytest.fixture(scope="module", params=sample(PLACES, 2), ids="-".join)
 def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     return request.param
 
@@ -347,16 +351,19 @@ RESOURCES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], dict[str, Any
     "A-resource-008": (_memory, {"calls": [CALL]}),
     "A-resource-013": (_left, {"calls": [{**CALL, "timeout_s": 60}, {"selection": ["test_other"]}], "leave": True}),
     "A-resource-014": (_left, {"calls": [{**CALL, "timeout_s": 60}]}),
-    "A-resource-015": (_many, {"calls": [{**CALL, "timeout_s": 90}] * 20, "at_once": True}),
+    "A-resource-015": (_many, {"calls": [{**CALL, "timeout_s": 90}] * MANY, "at_once": True}),
 }
 
 
-@pytest.mark.parametrize("case", RESOURCES)
-def test_case_of_resources_ends_as_it_must(case: str, place: tuple[str, str]) -> None:
-    user, level = place
+ROWS = [(case, user, LEVELS[(n + m + k) % 3])
+        for n, case in enumerate(RESOURCES) for k in range(3) for m, user in enumerate(USERS)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "user", "level"), sample(ROWS, 3))
+def test_case_of_resources_ends_as_it_must(case: str, user: str, level: str) -> None:
     mark = f"attack-{secrets.token_hex(8)}"
     judge, job = RESOURCES[case]
-    if case == "A-resource-015" and (user, level) != PLACES[0]:
+    if case == "A-resource-015" and not (ALL and (user, level) == PLACES[0]):
         job = {**job, "calls": job["calls"][:FEW]}  # what is the same at each level is measured once in full
     with folder_for_all() as folder:
         root = project_of(folder, user, {"test_hostile.py": test_suite(case, mark)})

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from support.engines import QUICK, engine_on, ok, refused
+from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, dirty_repo, fingerprint, git, make_repo, red_repo
 from support.tasks import calls, edits, replies, run_task, says
 
@@ -70,16 +71,6 @@ def test_a_task_whose_tests_turn_green_is_fixed_by_the_engines_verdict(tmp_path:
     }
 
 
-def test_a_model_that_says_it_is_done_is_told_what_its_tests_say(tmp_path: Path) -> None:
-    root = red_repo(tmp_path / "r")
-    with engine_on(root) as engine:
-        events: list[Event] = []
-        script = replies(tmp_path, [WRONG, DONE, edits("calc.py", "    return s * rate", FIX), DONE])
-        data = run_task(engine, script, selection=TESTS, events=events)
-    assert end_of(data)["reason"] == "fixed"
-    assert "not_verified" in [e.data.get("transition") for e in events]
-
-
 def test_a_task_whose_tests_stay_red_leaves_every_byte_as_it_was(tmp_path: Path) -> None:
     root = dirty_repo(tmp_path / "r")
     before = fingerprint(root)
@@ -108,16 +99,20 @@ def test_without_tests_the_diff_is_kept_and_called_unverified(tmp_path: Path) ->
     assert not (root / "notes").exists()
 
 
-def test_tests_that_a_task_must_pass_cannot_be_edited_by_it(tmp_path: Path) -> None:
+def test_a_task_can_neither_edit_the_tests_that_it_must_pass_nor_say_that_it_is_done_while_they_fail(
+    tmp_path: Path,
+) -> None:
     root = red_repo(tmp_path / "r")
     events: list[Event] = []
     cheat = edits("test_calc.py", "    assert total([10, 20], 0.5) == 45", "    assert True")
+    right = edits("calc.py", "    return s * rate", FIX)
     with engine_on(root) as engine:
-        data = run_task(engine, replies(tmp_path, [cheat, RIGHT, DONE]), selection=TESTS, events=events)
+        script = replies(tmp_path, [cheat, WRONG, DONE, right, DONE])
+        data = run_task(engine, script, selection=TESTS, events=events)
     assert end_of(data)["reason"] == "fixed"
     results = [e.data for e in events if e.kind == "tool_result"]
-    assert [(r["is_error"], r["denied"]) for r in results] == [(True, True), (False, False)]
-    assert "tool_denied" in [e.data.get("transition") for e in events]
+    assert [(r["is_error"], r["denied"]) for r in results] == [(True, True), (False, False), (False, False)]
+    assert {"tool_denied", "not_verified"} <= {e.data.get("transition") for e in events}
     assert git(root, "status", "--porcelain").strip() == "M calc.py"
 
 
@@ -213,7 +208,10 @@ def test_in_ask_mode_each_edit_is_asked_for_with_its_diff_and_a_no_goes_to_the_m
     assert "tool_denied" in [e.data.get("transition") for e in events]
 
 
-def test_a_yes_that_comes_after_the_task_was_cancelled_writes_nothing(tmp_path: Path) -> None:
+def test_a_yes_that_comes_after_the_task_was_cancelled_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regreen.agent.toolbox.Toolbox.close.__defaults__", (0.2,))  # it would only be waited out
     root = red_repo(tmp_path / "r")
     before = fingerprint(root)
     asked, go_on = threading.Event(), threading.Event()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.engines import QUICK
 from support.gitrepos import make_repo
 
 from regreen.session import Engine
@@ -57,7 +59,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     root = make_repo(tmp_path / "repo", {**FILES})
     environ = {**os.environ, "REGREEN_STATE_DIR": str(tmp_path / "state"), "REGREEN_CACHE_DIR": str(tmp_path / "cache"),
                "MY_SECRET": KNOWN}  # fmt: skip
-    with Engine(load_settings(environ, roots=(root,)), cwd=root) as opened:
+    with Engine(replace(load_settings(environ, roots=(root,)), test_environ=QUICK), cwd=root) as opened:
         yield opened
 
 

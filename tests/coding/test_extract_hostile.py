@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import ALL, sample
 
 import regreen
 from regreen.model import FileSymbols, Symbol
@@ -62,13 +63,13 @@ def well_formed(symbol: Symbol, last: int) -> bool:
 
 
 @given(languages, st.lists(pieces, max_size=40).map(b"".join))
-@settings(max_examples=200)
+@settings(max_examples=200 if ALL else 50)
 def test_noise_is_read_to_its_end(language: Language, source: bytes) -> None:
     checked(source, language)
 
 
 @given(st.sampled_from(sorted(FIXTURES)), st.data())
-@settings(max_examples=120)
+@settings(max_examples=120 if ALL else 50)
 def test_damaged_sources_are_read_to_their_end(name: str, data: st.DataObject) -> None:
     language, source = FIXTURES[name]
     for _ in range(data.draw(st.integers(1, 3))):
@@ -87,7 +88,7 @@ def test_damaged_sources_are_read_to_their_end(name: str, data: st.DataObject) -
 
 
 @given(st.sampled_from(sorted(FIXTURES)), st.binary(max_size=300))
-@settings(max_examples=100)
+@settings(max_examples=100 if ALL else 50)
 def test_bytes_of_any_file_give_symbols_or_a_reason(name: str, noise: bytes) -> None:
     language, source = FIXTURES[name]
     for data in (noise, source[:200] + noise + source[200:400]):
@@ -95,13 +96,16 @@ def test_bytes_of_any_file_give_symbols_or_a_reason(name: str, noise: bytes) -> 
         assert isinstance(found, FileSymbols) or found.reason
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+@pytest.mark.parametrize("language", sample(LANGUAGES, 3, 2), ids=lambda language: language.name)
 def test_brackets_nested_a_hundred_thousand_deep_end(language: Language) -> None:
     checked(b"x = " + b"[" * 100_000 + b"]" * 100_000 + b"\n", language)
 
 
-@pytest.mark.parametrize("name", ["python", "typescript", "ruby", "c"])
-@pytest.mark.parametrize("source", [b"([{" * 33_000 + b"}])" * 33_000, b"f(" * 50_000, b"{" * 100_000])
+NESTED = [(name, source) for name in ("python", "typescript", "ruby", "c")
+          for source in (b"([{" * 33_000 + b"}])" * 33_000, b"f(" * 50_000, b"{" * 100_000)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "source"), sample(NESTED, 4, 1))
 def test_other_nesting_ends_too(name: str, source: bytes) -> None:
     checked(source, BY_NAME[name])
 

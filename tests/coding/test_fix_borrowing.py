@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from support.engines import engine_on, replacement, run_script, script
+from support.fixing import LOOKS, few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, FIX, red_repo
 
 from regreen.fix.borrowing import REMARK, borrowed
 from regreen.fix.tamper import TextChange
+from regreen.fix.verification import GOAL_RUNS
 
 FILES: Mapping[str, str] = {
     "app.py": "import attrs\n", "shop/prices.py": "", "tests/test_app.py": "from requests.sessions import Session\n",
@@ -52,4 +54,5 @@ def test_an_environment_that_the_user_has_named_is_not_remarked_on(tmp_path: Pat
     with engine_on(root, python=sys.executable) as engine:
         evidence = run_script(engine, script(tmp_path, [change]))["outcome"]["evidence"]
     assert evidence["goal_runs"] == "3/3"
+    assert evidence["test_runs"] == LOOKS + GOAL_RUNS  # what leaves nothing new has no further run
     assert (evidence["remarks"], evidence["warnings"]) == ([], [])

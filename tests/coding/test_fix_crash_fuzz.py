@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from support.cases import ALL, sample
 from support.crash_plans import Kind, plan_of
 
 TESTS = Path(__file__).parents[1]
 SCRIPTS = 24  # besides one with real tests
-GROUPS = 4
+GROUPS = 4 if ALL else 2
 
 
 def seeds_of(kinds: Sequence[Kind], count: int) -> list[int]:
@@ -39,7 +40,8 @@ def wrong(folder: Path, seeds: Sequence[int]) -> list[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_killed_run_loses_no_byte_of_the_users(tmp_path: Path, group: int) -> None:
-    assert wrong(tmp_path, seeds_of(("steps", "clock"), SCRIPTS)[group::GROUPS]) == []
+    seeds = sample(seeds_of(("steps", "clock"), SCRIPTS), 3, 2)  # of these some are killed, twice or not, and merged
+    assert wrong(tmp_path, seeds[group::GROUPS]) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

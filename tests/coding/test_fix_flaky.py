@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cases import sample, thorough
 from support.engines import engine_on, replacement, run_script, script
 from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, fingerprint, make_repo
 
@@ -51,21 +52,23 @@ def run(base: Path, root: Path, *proposals: list[dict[str, str]], **options: Any
         return run_script(engine, script(base, proposals), **options)
 
 
-@pytest.mark.parametrize("turns", ["FP", "FFP", "FPFFP"])
-def test_a_test_that_fails_now_and_then_is_flaky_and_nothing_is_tried(tmp_path: Path, turns: str) -> None:
-    root = moody_repo(tmp_path, FIXED_CALC, mood=turns)
+def moods(*names: str) -> list[str]:
+    return [f"test_moods.py::test_{name}" for name in sorted(names)]
+
+
+def test_tests_that_fail_now_and_then_are_flaky_and_nothing_is_tried(tmp_path: Path) -> None:
+    root = moody_repo(tmp_path, FIXED_CALC, second="FP", third="FFP", odd="FPFFP", last="FFFPPF")
     before = fingerprint(root)
     data = run(tmp_path, root, RIGHT, HARMLESS)
     assert data["outcome"]["reason"] == "flaky"
     assert data["outcome"]["fixed"] is False
-    assert data["outcome"]["evidence"]["flaky"] == ["test_moods.py::test_mood"]
+    assert data["outcome"]["evidence"]["flaky"] == moods("second", "third", "odd", "last")
     assert data["attempts"] == []
     assert differences(before, fingerprint(root)) == []
 
 
-@pytest.mark.parametrize("turns", ["PF", "PPF"])
-def test_a_test_that_happens_to_pass_at_first_leaves_nothing_to_fix(tmp_path: Path, turns: str) -> None:
-    root = moody_repo(tmp_path, FIXED_CALC, mood=turns)
+def test_tests_that_happen_to_pass_at_first_leave_nothing_to_fix(tmp_path: Path) -> None:
+    root = moody_repo(tmp_path, FIXED_CALC, second="PF", third="PPF")
     before = fingerprint(root)
     data = run(tmp_path, root, HARMLESS)
     assert data["outcome"]["reason"] in ("already_green", "flaky")
@@ -73,47 +76,48 @@ def test_a_test_that_happens_to_pass_at_first_leaves_nothing_to_fix(tmp_path: Pa
     assert differences(before, fingerprint(root)) == []
 
 
-@pytest.mark.parametrize("turns", ["FFFPPF", "FFFFFPF", "FFFFFPPF"])
-def test_a_goal_that_passes_twice_by_chance_is_not_fixed(tmp_path: Path, turns: str) -> None:
-    root = moody_repo(tmp_path, FIXED_CALC, mood=turns + "F" * 50)
+def test_a_goal_that_passes_by_chance_once_and_then_twice_is_not_fixed(tmp_path: Path) -> None:
+    root = moody_repo(tmp_path, FIXED_CALC, mood="FFFFF" + "PF" + "PPF" + "F" * 50)  # baseline, first, second attempt
     before = fingerprint(root)
     data = run(tmp_path, root, HARMLESS, [replacement("spare.py", "", "SPARE = 1\n")])
     assert data["outcome"]["fixed"] is False
     assert data["outcome"]["reason"] != "fixed"
+    assert "passed once, but not again" in data["attempts"][0]["message"]
+    assert "passed twice, but not each time after" in data["attempts"][1]["message"]
     assert differences(before, fingerprint(root)) == []
 
 
-@pytest.mark.parametrize("turns", ["PF", "PPF", "PPPPF"])
+@pytest.mark.parametrize("turns", sample(["PPF", "PF", "PPPPF"], 3))
 def test_a_flaky_guard_does_not_stand_in_the_way_of_a_fix_and_is_named(tmp_path: Path, turns: str) -> None:
     root = moody_repo(tmp_path, CALC, mood=turns)
     before = fingerprint(root)
     data = run(tmp_path, root, RIGHT)
     assert data["outcome"]["reason"] == "fixed", data["attempts"]
     assert data["outcome"]["fixed_tests"] == ["test_calc.py::test_total"]
-    seen = ["test_moods.py::test_mood"] if "F" in taken(tmp_path, "mood") else []
+    seen = moods("mood") if "F" in taken(tmp_path, "mood") else []
     assert data["outcome"]["evidence"]["flaky"] == seen
     assert differences(before, fingerprint(root)) == ["calc.py"]
 
 
-@pytest.mark.parametrize("turns", ["FP", "FPFFP"])
-def test_a_flaky_goal_beside_a_certain_one_is_named_and_the_certain_one_fixed(tmp_path: Path, turns: str) -> None:
-    root = moody_repo(tmp_path, CALC, mood=turns)
+def test_flaky_goals_beside_a_certain_one_are_named_and_the_certain_one_fixed(tmp_path: Path) -> None:
+    root = moody_repo(tmp_path, CALC, second="FP", odd="FPFFP")
     before = fingerprint(root)
     data = run(tmp_path, root, HARMLESS, RIGHT)
     assert data["outcome"]["reason"] == "fixed", data["attempts"]
     assert data["outcome"]["fixed_tests"] == ["test_calc.py::test_total"]
-    assert data["outcome"]["evidence"]["flaky"] == ["test_moods.py::test_mood"]
+    assert data["outcome"]["evidence"]["flaky"] == moods("second", "odd")
     assert [a["state"] for a in data["attempts"]] == ["same", "passed"]
     assert differences(before, fingerprint(root)) == ["calc.py"]
 
 
+@thorough
 def test_several_flaky_tests_of_both_kinds_beside_a_certain_bug(tmp_path: Path) -> None:
     root = moody_repo(tmp_path, CALC, early="FP", late="PPF", odd="PF")
     before = fingerprint(root)
     data = run(tmp_path, root, RIGHT)
     assert data["outcome"]["reason"] == "fixed", data["attempts"]
     assert "test_moods.py::test_early" in data["outcome"]["evidence"]["flaky"]
-    assert set(data["outcome"]["evidence"]["flaky"]) <= {f"test_moods.py::test_{n}" for n in ("early", "late", "odd")}
+    assert set(data["outcome"]["evidence"]["flaky"]) <= set(moods("early", "late", "odd"))
     assert differences(before, fingerprint(root)) == ["calc.py"]
 
 

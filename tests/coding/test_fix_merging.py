@@ -6,14 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.engines import engine_on, ok, replacement, run_script, script
+from support.engines import engine_on, ok, run_script, script
+from support.fixing import RIGHT, WRONG, few_looks  # noqa: F401 (the last one: for all tests here)
 from support.repos import BUG, CALC, FIX, differences, fingerprint, red_repo
 
 from regreen.session import Engine
 
 NOTE = "# the user's own line\n"
-WRONG = [replacement("calc.py", BUG, "    return s * rate")]
-RIGHT = [replacement("calc.py", BUG, FIX)]
 
 
 def user_edits_during_attempt(engine: Engine, root: Path, edit: Callable[[str], str]) -> None:

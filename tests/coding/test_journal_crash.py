@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.cases import ALL
 from support.journal_crash import build, changes, tree
 
 from regreen.errors import EnvironmentFault
@@ -17,7 +18,7 @@ TESTS = Path(__file__).parents[1]
 MOST_STEPS = 22
 
 
-@pytest.mark.parametrize("recovery", ["once", "twice"])
+@pytest.mark.parametrize("recovery", ["once", "twice"] if ALL else ["by turns"])
 @pytest.mark.parametrize("action", ["commit", "rewind"])
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_any_step_a_change_is_recovered_to_all_or_nothing(tmp_path: Path, action: str, recovery: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.cheating import patient_run
+from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.prompting import BRIEF, LATER, REFUSED, MemorySources
 from support.repos import BUG, FIX, red_repo
 

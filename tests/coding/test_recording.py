@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.cases import thorough
 from support.engines import engine_on, ok, replacement, run_script, script, waiting_for_edits
-from support.repos import BUG, CALC, FIX, fingerprint, make_repo, red_repo
+from support.fixing import few_looks  # noqa: F401 (for all tests here)
+from support.repos import BUG, CALC, FIX, differences, fingerprint, make_repo, red_repo
 
 from regreen.errors import Busy, UsageError
 from regreen.model import Attempt, AttemptState, Proposal, Replacement, Usage
@@ -24,9 +25,6 @@ from regreen.session.resuming import Anew, resumed
 from regreen.store import Store
 
 pytestmark = pytest.mark.timeout(300)  # whole runs, each several processes
-at_leisure = pytest.mark.skipif(
-    not os.environ.get("REGREEN_ALL_CASES"), reason="several whole runs; the command line's tests do the like"
-)
 PROPOSALS = (
     Proposal("a.py\n<<<<<<< SEARCH\n\tx\r\n=======\ny\n>>>>>>> REPLACE\n", note="n", usage=Usage(7, 0.5)),
     Proposal(replacements=(Replacement("a\udce9.py", "one\n", ""), Replacement("b.py", "", "\u2028")), format="auto"),
@@ -129,7 +127,7 @@ def test_runs_and_tasks_are_listed_by_repository_the_newest_first(store: Store) 
 # --- resume ------------------------------------------------------------------------------------------
 
 
-@at_leisure
+@thorough
 def test_a_resumed_run_begins_with_what_was_kept_and_tells_what_was_tried(tmp_path: Path) -> None:
     root = make_repo(tmp_path / "r", HALVES)
     with engine_on(root) as engine:
@@ -154,7 +152,7 @@ def test_a_resumed_run_begins_with_what_was_kept_and_tells_what_was_tried(tmp_pa
     assert "n + 2" in (root / "shop.py").read_text()
 
 
-@at_leisure
+@thorough
 def test_a_resumed_run_is_resumed_again_with_all_that_was_tried(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     others = [[replacement("calc.py", BUG, f"    return s * rate * {n}")] for n in (5, 7)]
@@ -167,22 +165,40 @@ def test_a_resumed_run_is_resumed_again_with_all_that_was_tried(tmp_path: Path) 
         assert third.job.stop(30)
 
 
-def test_what_was_kept_and_still_is_there_is_not_handed_in_again(tmp_path: Path) -> None:
+def test_half_a_fix_is_left_behind_where_that_is_asked_for_and_then_not_handed_in_again(tmp_path: Path) -> None:
     root = make_repo(tmp_path / "r", HALVES)
+    before = fingerprint(root)
     with engine_on(root) as engine:
+        assert engine.session().last_change() == ""
+        failed = run_script(engine, script(tmp_path, [PRICE]))["outcome"]
+        assert (failed["reason"], failed["kept"], failed["restored"]) == ("proposer_failed", False, True)
+        assert failed["hint"].startswith("The script has no further proposal. ")
+        assert differences(before, fingerprint(root)) == []
+        assert engine.session().last_change() == ""
         old = run_script(engine, script(tmp_path, [PRICE]), keep_partial=True)
-        assert old["outcome"]["kept"] is True
+        end = old["outcome"]
+        assert (end["reason"], end["kept"], end["fixed"]) == ("proposer_failed", True, False)
+        assert end["kept_files"] == ["shop.py"]
+        assert end["fixed_tests"] == ["test_shop.py::test_price"]
+        assert differences(before, fingerprint(root)) == ["shop.py"]
         new = engine.resume(old["job_id"], Anew(script=script(tmp_path, [TAX])))
         assert new.job.wait(100) == "done"
         assert [a["state"] for a in new.job.data()["attempts"]] == ["passed"]  # type: ignore[index, union-attr]
 
 
-def test_there_is_nothing_to_resume_in_a_run_that_ended_well_or_that_nobody_recorded(tmp_path: Path) -> None:
+def test_a_resumed_run_takes_the_rest_of_the_script_and_one_that_ended_well_is_not_resumed(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:
-        done = run_script(engine, script(tmp_path, [RIGHT]))
+        options = FixOptions(proposer="scripted", script=script(tmp_path, [WRONG, RIGHT]), max_attempts=1)
+        old = engine.fix(engine.session(), options)
+        assert old.job.wait(100) == "done"
+        assert old.run.outcome is not None and old.run.outcome.reason == "attempt_limit"
+        new = engine.resume(old.job.id)
+        assert new.job.wait(100) == "done"
+        assert new.run.outcome is not None
+        assert (new.run.outcome.reason, [a.state for a in new.run.attempts]) == ("fixed", ["passed"])
         with pytest.raises(UsageError, match="ended as fixed"):
-            engine.resume(done["job_id"])
+            engine.resume(new.job.id)
         with pytest.raises(UsageError, match="there is no run"):
             engine.resume("job-none")
         tests = ok(engine, "run_tests")
@@ -190,7 +206,7 @@ def test_there_is_nothing_to_resume_in_a_run_that_ended_well_or_that_nobody_reco
             engine.resume(tests["job_id"])
 
 
-@at_leisure
+@thorough
 def test_a_script_that_is_used_up_is_not_asked_again_and_a_run_at_work_is_not_resumed(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:
@@ -252,22 +268,10 @@ def test_a_script_that_is_gone_or_changed_is_not_gone_on_with(tmp_path: Path) ->
             resumed(engine.session(), "job-1", Anew())
 
 
-def test_a_resumed_run_takes_the_rest_of_the_script(tmp_path: Path) -> None:
-    root = red_repo(tmp_path / "r")
-    with engine_on(root) as engine:
-        options = FixOptions(proposer="scripted", script=script(tmp_path, [WRONG, RIGHT]), max_attempts=1)
-        old = engine.fix(engine.session(), options)
-        assert old.job.wait(100) == "done"
-        new = engine.resume(old.job.id)
-        assert new.job.wait(100) == "done"
-        assert new.run.outcome is not None
-        assert (new.run.outcome.reason, [a.state for a in new.run.attempts]) == ("fixed", ["passed"])
-
-
 # --- replay ------------------------------------------------------------------------------------------
 
 
-@at_leisure
+@thorough
 def test_a_replay_comes_out_the_same_and_leaves_the_tree_and_no_copy(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -286,7 +290,7 @@ def test_a_replay_comes_out_the_same_and_leaves_the_tree_and_no_copy(tmp_path: P
     assert list((tmp_path / "t").iterdir()) == []
 
 
-@at_leisure
+@thorough
 def test_a_replay_that_comes_out_otherwise_says_in_what(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:
@@ -301,31 +305,26 @@ def test_a_replay_that_comes_out_otherwise_says_in_what(tmp_path: Path) -> None:
     assert any("changed since the run began" in n and "test_calc.py" in n for n in again.notes)
 
 
-def test_a_replay_takes_what_regreen_changed_since_from_its_journal(tmp_path: Path) -> None:
-    root = red_repo(tmp_path / "r")
-    with engine_on(root) as engine:
-        failed = run_script(engine, script(tmp_path, [WRONG]))
-        ok(engine, "apply_edits", replacements=RIGHT)
-        fixed = (root / "calc.py").read_text()
-        again = replay(engine.session(), failed["job_id"], keep=tmp_path / "kept")
-        assert again.same, again.differences
-        assert (tmp_path / "kept" / "copy" / "r" / "calc.py").read_text() == CALC
-        assert (root / "calc.py").read_text() == fixed
-        with pytest.raises(UsageError, match="not an empty folder"):
-            replay(engine.session(), failed["job_id"], keep=tmp_path / "kept")
-        with pytest.raises(UsageError, match="in the repository"):
-            replay(engine.session(), failed["job_id"], keep=root / "kept")
-
-
-def test_a_run_that_was_ended_from_outside_is_replayed_as_far_as_it_came(tmp_path: Path) -> None:
+def test_a_run_that_was_ended_from_outside_is_replayed_as_far_as_it_came_on_the_files_of_its_time(
+    tmp_path: Path,
+) -> None:
+    """What regreen changed since is taken from its journal."""
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine:
         job = waiting_for_edits(engine)
         ok(engine, "submit_fix", job_id=job, replacements=WRONG)
         ok(engine, "job_cancel", job_id=job)
-        again = replay(engine.session(), job)
-    assert (again.same, again.replayed) == (True, 1), again.differences
-    assert any("ended from outside (cancelled)" in n for n in again.notes)
+        ok(engine, "apply_edits", replacements=RIGHT)
+        fixed = (root / "calc.py").read_text()
+        again = replay(engine.session(), job, keep=tmp_path / "kept")
+        assert (again.same, again.replayed) == (True, 1), again.differences
+        assert any("ended from outside (cancelled)" in n for n in again.notes)
+        assert (tmp_path / "kept" / "copy" / "r" / "calc.py").read_text() == CALC
+        assert (root / "calc.py").read_text() == fixed
+        with pytest.raises(UsageError, match="not an empty folder"):
+            replay(engine.session(), job, keep=tmp_path / "kept")
+        with pytest.raises(UsageError, match="in the repository"):
+            replay(engine.session(), job, keep=root / "kept")
 
 
 def test_what_the_run_ended_for_is_found_again_without_a_test(tmp_path: Path) -> None:

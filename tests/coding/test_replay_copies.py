@@ -196,23 +196,17 @@ def test_copies_of_the_dead_are_removed_and_no_other_folder(tmp_path: Path) -> N
 
 
 def test_replay_without_a_sandbox_does_not_write_into_the_original(tmp_path: Path) -> None:
-    root = make_repo(
-        tmp_path / "r",
-        {
-            "shop.py": "def price(n):\n    return n - 2\n",
-            "test_shop.py": "from pathlib import Path\nfrom shop import price\n\n\ndef test_price():\n"
-            "    Path('node_modules/state').write_text('by tests')\n    assert price(1) == 3\n",
-            ".gitignore": "node_modules/\n",
-        },
-    )
+    tests = "from pathlib import Path\n\n\ndef test_it():\n    Path('node_modules/state').write_text('by tests')\n"
+    root = make_repo(tmp_path / "r", {"test_it.py": tests, ".gitignore": "node_modules/\n"})
     (root / "node_modules").mkdir()
-    steps = [[replacement("shop.py", "    return n - 2", "    return n + 2")]]
     with engine_on(root, sandbox="off") as engine:
-        done = run_script(engine, script(tmp_path, steps))
-        assert done["outcome"]["reason"] == "fixed", done
+        done = run_script(engine, script(tmp_path, []))
+        assert done["outcome"]["reason"] == "already_green", done
         (root / "node_modules" / "state").write_text("the user's")
         before = fingerprint(root)
-        assert replay(engine.session(), done["job_id"]).same
+        again = replay(engine.session(), done["job_id"], keep=tmp_path / "kept")
+    assert again.same
+    assert (tmp_path / "kept" / "copy" / "r" / "node_modules" / "state").read_text() == "by tests"
     assert (root / "node_modules" / "state").read_text() == "the user's"
     assert fingerprint(root) == before
 
@@ -221,7 +215,7 @@ def test_a_replay_uses_the_projects_environment_with_the_copys_code(tmp_path: Pa
     root = make_repo(
         tmp_path / "r",
         {
-            "src/shop/__init__.py": "def price(n):\n    return n - 2\n",
+            "src/shop/__init__.py": "def price(n):\n    return n + 2\n",
             "tests/test_shop.py": "from pathlib import Path\nfrom shop import price\n\n\n"
             "def test_price():\n    assert Path('node_modules/x/data.txt').read_text() == 'installed'\n"
             "    assert price(1) == 3\n",
@@ -236,11 +230,12 @@ def test_a_replay_uses_the_projects_environment_with_the_copys_code(tmp_path: Pa
         f"{sysconfig.get_paths()['purelib']}\n{Path(pytest.__file__).parents[1]}\n"
     )
     (site / "shop-editable.pth").write_text(f"{root}/src\n")
-    steps = [[replacement("src/shop/__init__.py", "    return n - 2", "    return n + 2")]]
     with engine_on(root, environ={k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"}) as engine:
-        done = run_script(engine, script(tmp_path, steps))
-        assert done["outcome"]["reason"] == "fixed", done
+        done = run_script(engine, script(tmp_path, []))
+        assert done["outcome"]["reason"] == "already_green", done
         assert done["outcome"]["evidence"]["interpreter"].startswith(str(root / ".venv"))
+        broken = [replacement("src/shop/__init__.py", "    return n + 2", "    return n - 2")]
+        assert engine.call("apply_edits", {"replacements": broken}).data["ok"] is True
         before = fingerprint(root)
         again = replay(engine.session(), done["job_id"])
         assert (again.same, again.differences) == (True, ())

@@ -1,5 +1,5 @@
 """Maven, for real where it and its plugins can be had without the network. A start costs seconds, so each run says
-much."""
+much; what its arguments and words decide is tried in test_runner_maven_words.py, without it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cases import thorough
 from support.jvm import plugins
-from support.suites import project, run_tests, settings_with
+from support.suites import project, run_tests, timed_out_at
 
 from regreen.model import SuiteReport, SuiteStatus
 from regreen.sandbox import Cancel
-from regreen.testing.looking import Look
-from regreen.testing.reports import java, maven_log
-from regreen.testing.runners import maven
-from regreen.workspace import Workspace
 
 _HEAD = "package calc;\nimport static org.junit.jupiter.api.Assertions.*;\nimport org.junit.jupiter.api.*;\n"
 _CALC = """package calc;
@@ -58,7 +55,19 @@ _SETUP = (
 }
 """
 )
+_MANY = (
+    _HEAD
+    + """import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.*;
+class ManyTest {
+    static java.util.stream.IntStream all() { return java.util.stream.IntStream.range(0, 300); }
+    @ParameterizedTest @MethodSource("all") void each(int n) { assertEquals(-1, n); }
+    @Test void loud() { for (int i = 0; i < 20000; i++) System.out.println("line " + i); }
+}
+"""
+)
 _MAIN, _TESTS = "src/main/java/calc/", "src/test/java/calc/"
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs so short is not worth compiling well
 
 
 def _pom(extra: str = "", *, artifact: str = "calc", parent: bool = False) -> str:
@@ -69,7 +78,7 @@ def _pom(extra: str = "", *, artifact: str = "calc", parent: bool = False) -> st
     above = "<parent><groupId>x</groupId><artifactId>top</artifactId><version>1</version></parent>"
     return f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 {above if parent else "<groupId>x</groupId><version>1</version>"}<artifactId>{artifact}</artifactId>
-<properties><maven.compiler.release>17</maven.compiler.release>
+<properties><maven.compiler.release>17</maven.compiler.release><argLine>{_QUICK}</argLine>
 <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
 <dependencies><dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId>
 <version>{v["junit"]}</version><scope>test</scope></dependency></dependencies>
@@ -82,22 +91,36 @@ def _project(base: Path, tests: Mapping[str, str]) -> Path:
 
 
 def _run(root: Path, **options: Any) -> SuiteReport:
-    report = run_tests(root, timeout_s=120.0, **options)
+    report = run_tests(root, timeout_s=120.0, environment={"MAVEN_OPTS": _QUICK}, **options)
     if report.status is SuiteStatus.ENVIRONMENT and "offline" in report.message:
         pytest.skip(f"the local Maven repository is not whole: {report.message}")
     return report
 
 
-def test_green_and_red_and_broken_classes_are_told_with_their_places_and_ids_select_them_again(tmp_path: Path) -> None:
-    root = _project(tmp_path, {"GreenTest.java": _GREEN, "RedTest.java": _RED, "SetupTest.java": _SETUP})
-    report = _run(root)
-    assert report.status is SuiteStatus.FAILED, report.message
-    assert report.runner == "maven"
-    assert dict(report.outcomes) == {
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    other = _HEAD + "class OtherTest { @Test void a() { } @Test void b() { } }\n"
+    tests = {"GreenTest": _GREEN, "RedTest": _RED, "SetupTest": _SETUP, "ManyTest": _MANY, "OtherTest": other}
+    return _project(tmp_path_factory.mktemp("maven"), {f"{n}.java": text for n, text in tests.items()})
+
+
+@pytest.fixture(scope="module")
+def whole(root: Path) -> SuiteReport:
+    return _run(root)
+
+
+def test_a_run_tells_all_with_their_places_and_a_selection_runs_alone_without_its_reports(
+    root: Path, whole: SuiteReport
+) -> None:
+    assert whole.status is SuiteStatus.FAILED, whole.message
+    assert whole.runner == "maven"
+    assert {i: o for i, o in whole.outcomes.items() if "ManyTest" not in i} == {
         "calc.GreenTest.adds": "passed",
         "calc.GreenTest.größe": "passed",
         "calc.GreenTest.off": "skipped",
         "calc.GreenTest$Inner.inside": "passed",
+        "calc.OtherTest.a": "passed",
+        "calc.OtherTest.b": "passed",
         "calc.RedTest.wrong": "failed",
         "calc.RedTest.deep": "failed",
         "calc.RedTest.twice": "passed",
@@ -107,34 +130,35 @@ def test_green_and_red_and_broken_classes_are_told_with_their_places_and_ids_sel
         "calc.RedTest$Inner.twice": "passed",
         "calc.SetupTest": "error",
     }
-    failures = {f.id: f for f in report.failures}
+    failures = {f.id: f for f in whole.failures}
     wrong, deep = failures["calc.RedTest.wrong"], failures["calc.RedTest.deep"]
     assert (wrong.file, wrong.line) == (_TESTS + "RedTest.java", 7)
     assert "expected: <4> but was: <3>" in wrong.message
     assert "printed by it" in wrong.excerpt
     assert (deep.file, deep.line, deep.kind) == (_MAIN + "Calc.java", 4, "java.lang.IllegalStateException")
     assert failures["calc.SetupTest"].line == 5
-    # a stale report of the last run is not read again, and stays where it was
+    many = [o for i, o in whole.outcomes.items() if "ManyTest" in i]
+    assert (many.count("failed"), many.count("passed")) == (300, 1)
+    assert len([g for g in whole.groups if any("ManyTest" in i for i in g.ids)]) == 1
+    assert len(whole.failures) <= 100
+
     stale = root / "target/surefire-reports/TEST-calc.SetupTest.xml"
     before = stale.read_bytes()
-
-    again = _run(root, selection=["calc.GreenTest.größe", "calc.RedTest$Inner.twice", "calc.GreenTest$Inner"])
+    chosen = ["calc.GreenTest.größe", "calc.RedTest$Inner.twice", "calc.GreenTest$Inner", _TESTS + "OtherTest.java"]
+    again = _run(root, selection=chosen)
     assert again.status is SuiteStatus.PASSED, again.message
-    assert set(again.outcomes) == {"calc.GreenTest.größe", "calc.RedTest$Inner.twice", "calc.GreenTest$Inner.inside"}
+    assert set(again.outcomes) == {"calc.GreenTest.größe", "calc.RedTest$Inner.twice", "calc.GreenTest$Inner.inside",
+                                   "calc.OtherTest.a", "calc.OtherTest.b"}  # fmt: skip
     assert stale.read_bytes() == before
 
-    failed = _run(root, last_failed=["calc.RedTest.many(int)[2]", "calc.SetupTest"])
+
+@thorough
+def test_what_failed_last_a_bare_method_and_a_whole_command_select(root: Path, whole: SuiteReport) -> None:
+    failed = _run(root, last_failed=["calc.RedTest.many(int)[2]", "calc.SetupTest", "inner"])
     assert failed.status is SuiteStatus.FAILED
-    assert set(failed.outcomes) == {"calc.RedTest.many(int)[1]", "calc.RedTest.many(int)[2]", "calc.SetupTest"}
+    assert set(failed.outcomes) == {"calc.RedTest.many(int)[1]", "calc.RedTest.many(int)[2]", "calc.SetupTest",
+                                    "calc.RedTest$Inner.inner"}  # fmt: skip
     assert any("all invocations" in n for n in failed.notes)
-
-
-def test_a_file_a_bare_method_and_a_whole_command_select(tmp_path: Path) -> None:
-    root = _project(tmp_path, {"GreenTest.java": _GREEN, "RedTest.java": _RED})
-    report = _run(root, selection=[_TESTS + "GreenTest.java", "inner"])
-    assert report.status is SuiteStatus.FAILED
-    assert {"calc.GreenTest.adds", "calc.GreenTest$Inner.inside", "calc.RedTest$Inner.inner"} <= set(report.outcomes)
-    assert "calc.RedTest.wrong" not in report.outcomes
 
     command = _run(root, argv=["mvn", "test", "-q", "-Dtest=GreenTest#adds"])
     assert command.status is SuiteStatus.PASSED, command.message
@@ -143,20 +167,6 @@ def test_a_file_a_bare_method_and_a_whole_command_select(tmp_path: Path) -> None
     gone = _run(root, selection=["calc.GreenTest.adds", "calc.GreenTest.vanished"])
     assert gone.status is SuiteStatus.NO_TESTS
     assert "calc.GreenTest.vanished" in gone.message
-
-
-def test_what_names_nothing_or_several_tests_starts_no_maven(tmp_path: Path) -> None:
-    root = _project(tmp_path, {"RedTest.java": _RED, "other/RedTest.java": "package calc.other;\nclass RedTest { }"})
-    for selection, said in (
-        (["src/test/java/calc/Gone.java"], "Gone.java does not exist"),
-        (["twice"], "several tests: calc.RedTest.twice"),
-        (["RedTest"], "several tests: calc.RedTest, calc.other.RedTest"),
-        (["nowhere"], "matches no test: nowhere"),
-    ):
-        report = run_tests(root, selection=selection, runner="maven")
-        assert report.status is SuiteStatus.NO_TESTS
-        assert said in report.message
-        assert not report.log
 
 
 def test_code_that_does_not_compile_is_an_error_at_its_place(tmp_path: Path) -> None:
@@ -177,6 +187,7 @@ def test_a_test_that_ends_the_virtual_machine_is_a_crash(tmp_path: Path) -> None
     assert report.outcomes.get("calc.GreenTest.adds") in ("passed", None)
 
 
+@thorough
 def test_a_project_without_tests_and_one_whose_dependencies_are_absent(tmp_path: Path) -> None:
     empty = _run(_project(tmp_path / "empty", {}))
     assert empty.status is SuiteStatus.NO_TESTS
@@ -189,34 +200,17 @@ def test_a_project_without_tests_and_one_whose_dependencies_are_absent(tmp_path:
     assert "dependency:go-offline" in report.message
 
 
+@thorough
 def test_a_test_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
     hangs = _HEAD + "class HangTest { @Test void hangs() throws Exception { new Object() {\n" \
         "  synchronized void on() throws Exception { wait(); } }.on(); } }\n"  # fmt: skip
     root = _project(tmp_path, {"HangTest.java": hangs})
-    report = run_tests(root, timeout_s=12.0)
+    report = timed_out_at("HangTest", lambda limit: run_tests(root, timeout_s=limit))
     assert report.status is SuiteStatus.TIMEOUT
-    if "Running calc.HangTest" in Path(report.log).read_text("utf-8"):  # else the machine was too slow to come to it
-        assert "HangTest" in report.message
+    assert "HangTest" in report.message
 
 
-def test_thousands_of_failures_and_much_output_keep_their_verdict(tmp_path: Path) -> None:
-    many = (
-        _HEAD
-        + """import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.*;
-class ManyTest {
-    static java.util.stream.IntStream all() { return java.util.stream.IntStream.range(0, 1500); }
-    @ParameterizedTest @MethodSource("all") void each(int n) { assertEquals(-1, n); }
-    @Test void loud() { for (int i = 0; i < 60000; i++) System.out.println("line " + i); }
-}
-"""
-    )
-    report = _run(_project(tmp_path, {"ManyTest.java": many}))
-    assert report.status is SuiteStatus.FAILED, report.message
-    assert (report.counts.failed, report.counts.passed) == (1500, 1)
-    assert len(report.groups) == 1
-
-
+@thorough
 def test_modules_are_built_from_the_project_that_lists_them(tmp_path: Path) -> None:
     modules = "<packaging>pom</packaging><modules><module>core</module><module>app</module></modules>"
     needs = "<dependencies><dependency><groupId>x</groupId><artifactId>core</artifactId><version>1</version>" \
@@ -240,82 +234,6 @@ def test_modules_are_built_from_the_project_that_lists_them(tmp_path: Path) -> N
     assert report.failures[0].file == f"java/app/{_TESTS}AppTest.java"
 
 
-def test_without_maven_the_result_says_what_is_missing(tmp_path: Path) -> None:
-    root = project(tmp_path, {"pom.xml": "<project/>", _TESTS + "GreenTest.java": _GREEN})
-    report = run_tests(root, settings_with(tmp_path, {"PATH": str(tmp_path)}))
-    assert report.status is SuiteStatus.ENVIRONMENT
-    assert "Maven is not installed" in report.message
-
-
-def test_the_maven_that_a_wrapper_downloaded_is_used_without_running_the_wrapper(tmp_path: Path) -> None:
-    url = "distributionUrl=https://host/x/apache-maven-3.9.6-bin.zip\n"
-    root = project(tmp_path, {"pom.xml": "<project/>", ".mvn/wrapper/maven-wrapper.properties": url})
-    program = tmp_path / "home/.m2/wrapper/dists/apache-maven-3.9.6-bin/1a2b/apache-maven-3.9.6/bin/mvn"
-    program.parent.mkdir(parents=True)
-    program.write_text("")
-    workspace = Workspace(root)
-    try:
-        assert maven.unpacked(Look(workspace), {"HOME": str(tmp_path / "home")}) == program
-        assert maven.unpacked(Look(workspace), {"HOME": str(tmp_path)}) is None
-    finally:
-        workspace.close()
-
-
-def test_only_the_words_behind_the_last_failed_build_are_mavens_own() -> None:
-    spoofed = "[INFO]  T E S T S\n[INFO] BUILD FAILURE\n[ERROR] Could not resolve dependencies\n"
-    own = "[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal org.apache.maven.plugins:maven-surefire-plugin:3.2.5:" \
-        "test (default-test) on project calc: There are test failures.\n"  # fmt: skip
-    why = maven_log.broken(spoofed + own, Path("/p"))
-    assert why.tests_failed
-    assert not (why.missing or why.errors or why.crashed)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[ERROR] Failed to execute goal on project app: Could not resolve dependencies for project x", "resolve"),
-        ("[ERROR] Non-resolvable parent POM for x:y:1: Cannot access central in offline mode", "parent POM"),
-        ("[ERROR] Failed to execute goal p:maven-compiler-plugin:3:compile (c) on project x: Fatal error compiling: "
-         "error: release version 21 not supported -> [Help 1]", "release version 21"),
-        ("[ERROR] No compiler is provided in this environment. Perhaps you are running on a JRE", "No compiler"),
-    ],
-    ids=["dependency", "parent", "release", "compiler"],
-)  # fmt: skip
-def test_what_cannot_be_had_is_the_environments(text: str, said: str) -> None:
-    assert said in maven_log.broken(f"[INFO] BUILD FAILURE\n{text}\n", Path("/p")).missing
-
-
-def test_a_step_that_refuses_and_a_broken_pom_are_errors() -> None:
-    goal = "[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal org.apache.maven.plugins:maven-enforcer-plugin:3:" \
-        "enforce (x) on project calc: Some rules have failed -> [Help 1]\n"  # fmt: skip
-    (step,) = maven_log.broken(goal, Path("/p")).errors
-    assert (step.id, "rules have failed" in step.message) == ("maven-enforcer-plugin:enforce", True)
-    pom = "[ERROR] [ERROR] Some problems were encountered while processing the POMs:\n[FATAL] Non-parseable POM\n"
-    (broken,) = maven_log.broken(pom, Path("/p")).errors
-    assert broken.id == "pom.xml"
-    kotlin = "[INFO] BUILD FAILURE\n[ERROR] /p/src/A.kt: (3, 5) Unresolved reference: x\n[ERROR] Failed to execute " \
-        "goal org.jetbrains.kotlin:kotlin-maven-plugin:2:compile (c) on project x: Compilation failure\n"  # fmt: skip
-    (place,) = maven_log.broken(kotlin, Path("/p")).errors
-    assert (place.id, place.frames[0].path, place.frames[0].line) == ("src/A.kt", "/p/src/A.kt", 3)
-
-
-def test_frames_of_the_project_are_put_outermost_first_and_end_at_the_first_cause(tmp_path: Path) -> None:
-    root = project(tmp_path, {_TESTS + "RedTest.java": _RED, _MAIN + "Calc.java": _CALC})
-    trace = (
-        "java.lang.RuntimeException: outer\n\tat calc.RedTest.lambda$wrong$0(RedTest.java:7)\n"
-        "\tat app//calc.RedTest.wrong(RedTest.java:6)\n\tat java.base/java.util.List.of(List.java:1511)\n"
-        "Caused by: java.lang.IllegalStateException: seven\n\tat calc.Calc.add(Calc.java:4)\n\t... 2 more\n"
-    )
-    workspace = Workspace(root)
-    try:
-        found = java.frames(trace, java.Sources(Look(workspace)))
-    finally:
-        workspace.close()
-    assert [(f.path.rpartition("/")[2], f.line, f.name) for f in found] == [
-        ("RedTest.java", 6, "wrong"), ("RedTest.java", 7, "wrong"), ("Calc.java", 4, "add"),
-    ]  # fmt: skip
-
-
 def test_a_run_is_cancelled_at_once(tmp_path: Path) -> None:
     cancel = Cancel()
     cancel.set()
@@ -323,6 +241,7 @@ def test_a_run_is_cancelled_at_once(tmp_path: Path) -> None:
     assert report.status is SuiteStatus.CANCELLED
 
 
+@thorough
 def test_a_test_that_ends_mavens_own_process_is_a_crash_and_limits_are_noted(tmp_path: Path) -> None:
     quits = _HEAD + 'class QuitTest { @Test void quits() { System.exit(0); } @Test void red() { fail("x"); } }\n'
     root = _project(tmp_path, {"GreenTest.java": _GREEN, "QuitTest.java": quits})
@@ -336,9 +255,3 @@ def test_a_test_that_ends_mavens_own_process_is_a_crash_and_limits_are_noted(tmp
     assert report.status is SuiteStatus.CRASHED, report.message
     assert "before its build was done while calc.QuitTest ran" in report.message
     assert any("<excludes> of Surefire" in n for n in report.notes)
-
-
-def test_a_folder_without_a_pom_is_no_maven_project(tmp_path: Path) -> None:
-    report = run_tests(project(tmp_path, {"a.txt": ""}), runner="maven")
-    assert report.status is SuiteStatus.NO_TESTS
-    assert "there is no pom.xml" in report.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.cases import sample
 from support.suites import project, run_tests, settings_with
 
 from regreen.model import SuiteStatus
@@ -18,21 +19,44 @@ TEST = "def test_good():\n    assert True\n\ndef test_bad():\n    assert 1 == 2\
 OUTCOMES = {"tests/test_a.py::test_good": "passed", "tests/test_a.py::test_bad": "failed"}
 
 TOX = {
-    "ini": {"tox.ini": "[tox]\nenvlist = py311\n[testenv]\ndeps = pytest\ncommands = pytest {posargs:tests}\n"},
-    "python -m": {"tox.ini": "[testenv]\ncommands =\n    python -m pytest \\\n      -q {posargs}\n"},
-    "reports": {"tox.ini": "[testenv]\ncommands =\n    # all\n    - pytest --cov=x tests\n"},
-    "one of two": {
-        "tox.ini": "[tox]\nenvlist = b\n[testenv:a]\ncommands = false\n[testenv:b]\ncommands = pytest tests\n"
-    },
-    "folder": {"tox.ini": "[testenv]\nchangedir = {toxinidir}\ncommands = pytest {toxinidir}/tests\n"},
-    "setup.cfg": {"setup.cfg": "[tox:tox]\n[tox:testenv]\ncommands = pytest tests\n"},
-    "toml": {"tox.toml": 'env_run_base.commands = [["pytest", { replace = "posargs", default = ["tests"] }]]\n'},
-    "pyproject": {"pyproject.toml": '[tool.tox]\nlegacy_tox_ini = """\n[testenv]\ncommands = pytest tests\n"""\n'},
+    "ini": (
+        {"tox.ini": "[tox]\nenvlist = py311\n[testenv]\ndeps = pytest\ncommands = pytest {posargs:tests}\n"},
+        "pytest tests",
+    ),
+    "python -m": (
+        {"tox.ini": "[testenv]\ncommands =\n    python -m pytest \\\n      -q {posargs}\n"},
+        "python -m pytest -q",
+    ),
+    "reports": ({"tox.ini": "[testenv]\ncommands =\n    # all\n    - pytest --cov=x tests\n"}, "pytest tests"),
+    "one of two": (
+        {"tox.ini": "[tox]\nenvlist = b\n[testenv:a]\ncommands = false\n[testenv:b]\ncommands = pytest tests\n"},
+        "pytest tests",
+    ),
+    "folder": (
+        {"tox.ini": "[testenv]\nchangedir = {toxinidir}\ncommands = pytest {toxinidir}/tests\n"},
+        "pytest ./tests",
+    ),
+    "setup.cfg": ({"setup.cfg": "[tox:tox]\n[tox:testenv]\ncommands = pytest tests\n"}, "pytest tests"),
+    "toml": (
+        {"tox.toml": 'env_run_base.commands = [["pytest", { replace = "posargs", default = ["tests"] }]]\n'},
+        "pytest tests",
+    ),
+    "pyproject": (
+        {"pyproject.toml": '[tool.tox]\nlegacy_tox_ini = """\n[testenv]\ncommands = pytest tests\n"""\n'},
+        "pytest tests",
+    ),
 }
 
 
-@pytest.mark.parametrize("files", TOX.values(), ids=list(TOX))
-def test_the_commands_of_tox_are_its_runner(tmp_path: Path, files: dict[str, str]) -> None:
+@pytest.mark.parametrize(("files", "command"), TOX.values(), ids=list(TOX))
+def test_the_commands_of_tox_are_its_runner(tmp_path: Path, files: dict[str, str], command: str) -> None:
+    found = behind(tmp_path, {**files, "tests/test_a.py": TEST}, ("tox",))
+    assert found is not None
+    assert (found.runner, " ".join(found.argv)) == ("pytest", command)
+
+
+@pytest.mark.parametrize("files", sample([files for files, _ in TOX.values()], 6), ids=sample(list(TOX), 6))
+def test_what_stands_behind_tox_is_run_and_said(tmp_path: Path, files: dict[str, str]) -> None:
     root = project(tmp_path, {**files, "tests/test_a.py": TEST})
     report = run_tests(root, argv=["tox"])
     assert (report.runner, dict(report.outcomes)) == ("pytest", OUTCOMES)
@@ -142,11 +166,14 @@ def test_several_environments_or_sessions_that_are_asked_for_are_run_by_the_tool
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {"tox.ini": "[testenv]\nsetenv =\n  PYTHONPATH = {toxinidir}/src\n  FOO=bar\ncommands = pytest\n"},
-        {"tox.toml": '[env_run_base]\nset_env = { PYTHONPATH = "src", FOO = "bar" }\ncommands = [["pytest"]]\n'},
-        {"noxfile.py": NOX.replace("*session.posargs", 'env={"PYTHONPATH": "src", "FOO": "bar"}')},
-    ],
+    sample(
+        [
+            {"tox.ini": "[testenv]\nsetenv =\n  PYTHONPATH = {toxinidir}/src\n  FOO=bar\ncommands = pytest\n"},
+            {"tox.toml": '[env_run_base]\nset_env = { PYTHONPATH = "src", FOO = "bar" }\ncommands = [["pytest"]]\n'},
+            {"noxfile.py": NOX.replace("*session.posargs", 'env={"PYTHONPATH": "src", "FOO": "bar"}')},
+        ],
+        2,
+    ),
 )
 def test_variables_that_it_sets_reach_the_tests(tmp_path: Path, files: dict[str, str]) -> None:
     test = "import os, shop\ndef test_a(): assert (os.environ['FOO'], shop.TOTAL) == ('bar', 1)\n"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.cases import sample
 from support.confined import NOBODY, confined, launch, place_for
 from support.processes import carrying, children_of, is_alive, until
 
@@ -43,7 +44,10 @@ def settings(tmp_path, level="", **chosen):
     return Settings(tmp_path / "state", tmp_path / "cache", default_environ(), sandbox_level=level, **chosen)
 
 
-@pytest.fixture(params=["none", "bwrap", "landlock"])
+LEVELS = ("none", "bwrap", "landlock")
+
+
+@pytest.fixture(params=LEVELS)
 def here(request, tmp_path):
     try:
         return isolation(settings(tmp_path, request.param))
@@ -172,7 +176,11 @@ def test_wrapper_that_cannot_start_the_program_is_no_exit_status(closed, tmp_pat
         run(replace(python(closed, "pass", tmp_path), argv=(str(script),)), cancel=Cancel())
 
 
-@pytest.mark.parametrize("bomb", [BOMB, EXPLODING])
+BOMBED = [(EXPLODING, "none"), (BOMB, "none"), (BOMB, "bwrap"), (EXPLODING, "bwrap"), (EXPLODING, "landlock"),
+          (BOMB, "landlock")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bomb", "here"), sample(BOMBED, 2), indirect=["here"])
 def test_fork_bomb_ends_soon_and_the_caller_stays_responsive(bomb, here, tmp_path):
     longest = [0.0]
     over = threading.Event()
@@ -217,6 +225,7 @@ def test_memory_of_the_tree_is_bounded(here, tmp_path):
     assert carrying(str(tmp_path)) == []
 
 
+@pytest.mark.parametrize("here", sample(LEVELS, 2), indirect=True)
 def test_memory_that_is_shared_counts_once(here, tmp_path):
     code = (
         "import os\nx = bytearray(60 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\n"
@@ -226,13 +235,17 @@ def test_memory_that_is_shared_counts_once(here, tmp_path):
     assert done.limit == ""
 
 
-def test_size_of_files_and_processor_time_are_bounded_and_told(here, tmp_path):
+def test_size_of_files_is_bounded_and_told(here, tmp_path):
     big = run(python(here, "open('big', 'wb').write(bytes(1 << 20))", tmp_path, max_file_bytes=4096), cancel=Cancel())
     assert b"File too large" in big.output_head
     assert (tmp_path / "big").stat().st_size == 4096
     code = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen('big', 'wb').write(bytes(1 << 20))"
     killed = run(python(here, code, tmp_path, max_file_bytes=4096), cancel=Cancel())
     assert (killed.signal, killed.limit) == (signal.SIGXFSZ, "file_size")
+
+
+@pytest.mark.parametrize("here", sample(LEVELS, 3), indirect=True)
+def test_processor_time_is_bounded_and_told(here, tmp_path):
     busy = run(python(here, "while True: pass", tmp_path, max_cpu_s=1), cancel=Cancel())
     assert (busy.signal, busy.limit) == (signal.SIGKILL, "cpu")
     assert busy.duration_s < 20

@@ -26,7 +26,7 @@ def test_a_step_is_found_although_the_simplest_test_fails_for_two_reasons(tmp_pa
         "def test_split():\n    assert names('a,b') == ['a', 'b']\n"
     )
     root = make_project(tmp_path / "repo", {"shop.py": SHOP, "test_shop.py": tests})
-    proposal = propose(search(root, tmp_path, budget_s=8), brief("test_shop.py::test_both", "test_shop.py::test_split"))
+    proposal = propose(search(root, tmp_path, budget_s=4), brief("test_shop.py::test_both", "test_shop.py::test_split"))
     assert proposal is not None
     assert "split(',')" in proposal.replacements[0].replace.replace('"', "'")
     assert "1 of 2 failing ones repaired" in proposal.note

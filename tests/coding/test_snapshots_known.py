@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import ALL
 from support.gitrepos import ENVIRON, differences, git, make_repo, whole_state, write
 from support.snapshotting import Bench
 
@@ -93,7 +94,7 @@ STEPS: dict[str, Callable[[Path, str], object]] = {
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(NAMES)), min_size=1, max_size=6))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12 if ALL else 4, deadline=None)
 @pytest.mark.timeout(600)
 def test_snapshot_with_what_is_known_is_as_one_without(steps: list[tuple[str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

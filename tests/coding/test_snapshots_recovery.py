@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.cases import sample
 from support.gitrepos import ENVIRON, differences, make_repo, whole_state, write
 from support.snapshotting import Bench
 
@@ -79,7 +80,7 @@ def die_at(tmp_path: Path, root: Path, moment: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", sample(MOMENTS, 2))
 def test_run_killed_at_any_moment_is_undone_at_the_next_start(tmp_path: Path, moment: str) -> None:
     root = make(tmp_path)
     before = whole_state(root)
@@ -113,16 +114,6 @@ def test_recovery_that_is_killed_itself_is_finished_by_the_next(tmp_path: Path) 
     assert differences(before, whole_state(root)) == []
 
 
-def test_recovery_reports_what_it_could_not_put_back(tmp_path: Path) -> None:
-    root = make(tmp_path)
-    die_at(tmp_path, root, "attributed")
-    write(root / "calc.py", "user\n")
-    with Bench(tmp_path, root) as bench:
-        report = bench.snapshots.recovered()["run-1"]
-    assert [c.path for c in report.conflicts] == ["calc.py"]
-    assert "staged.txt" in report.restored
-
-
 def test_recovery_that_is_killed_before_its_report_is_written_down_reports_the_same_again(tmp_path: Path) -> None:
     root = make(tmp_path)
     die_at(tmp_path, root, "tests")
@@ -143,15 +134,17 @@ def test_recovery_that_is_killed_before_its_report_is_written_down_reports_the_s
     assert reports[1].conflicts == reports[0].conflicts
 
 
-def test_what_the_user_did_after_the_crash_stays(tmp_path: Path) -> None:
+def test_what_the_user_did_after_the_crash_stays_and_what_is_not_put_back_is_reported(tmp_path: Path) -> None:
     root = make(tmp_path)
     die_at(tmp_path, root, "attributed")
-    write(root / "staged.txt", "user\n")
-    write(root / "mine.txt", "user\n")
+    for name in ("calc.py", "new.txt", "mine.txt"):
+        write(root / name, "user\n")
     with Bench(tmp_path, root) as bench:
-        bench.snapshots.recover()
-    assert (root / "staged.txt").read_text() == (root / "mine.txt").read_text() == "user\n"
-    assert (root / "new.txt").read_text() == "n\n"
+        report = bench.snapshots.recovered()["run-1"]
+    assert [c.path for c in report.conflicts] == ["calc.py", "new.txt"]
+    assert "staged.txt" in report.restored
+    assert {(root / name).read_text() for name in ("calc.py", "new.txt", "mine.txt")} == {"user\n"}
+    assert (root / "staged.txt").read_text() == "two\n"
 
 
 def test_what_was_changed_long_after_a_crash_in_a_test_run_is_not_the_tests_doing(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from support.cases import sample
 from support.processes import carrying
-from support.suites import corpus_project, project, run_tests, settings_with, tree
+from support.suites import corpus_project, project, run_tests, settings_with, stopped_at, timed_out_at, tree
 
 from regreen.model import Counts, SuiteStatus
 from regreen.sandbox import Cancel
@@ -97,7 +98,7 @@ def test_abort_is_a_failing_test_with_the_place_where_it_happened(tmp_path):
 
 def test_hanging_tests_are_stopped_one_by_one_and_the_rest_is_known(tmp_path):
     root = corpus_project(tmp_path, "trap-hang")
-    report = run_tests(root, per_test_timeout_s=1.0, isolate=True)
+    report = stopped_at(2, lambda limit: run_tests(root, per_test_timeout_s=limit, isolate=True))
     assert report.status is SuiteStatus.TIMEOUT
     assert report.failing == {"test_pages.py::test_everything", "test_pages.py::test_one_page"}
     assert report.passing == {"test_pages.py::test_count", "test_pages.py::test_limit"}
@@ -114,7 +115,7 @@ def test_file_that_ends_the_process_on_import_is_left_out_and_the_others_are_kno
 
 def test_time_limit_of_the_run_names_the_test_that_ran(tmp_path):
     root = project(tmp_path, {"test_a.py": "import time\ndef test_ok(): pass\ndef test_slow(): time.sleep(60)\n"})
-    report = run_tests(root, timeout_s=1.5)
+    report = timed_out_at("test_a.py::test_slow", lambda limit: run_tests(root, timeout_s=limit))
     assert report.status is SuiteStatus.TIMEOUT
     assert "test_a.py::test_slow" in report.message
     assert report.outcomes["test_a.py::test_ok"] == "passed"
@@ -158,7 +159,7 @@ def test_broken_conftest_is_an_error_of_the_project(tmp_path):
     assert report.failures[0].file == "conftest.py"
 
 
-@pytest.mark.parametrize("name", ["shop.prise", "shpo", "os.pth"])
+@pytest.mark.parametrize("name", sample(["shop.prise", "os.pth", "shpo"], 2))
 def test_misspelt_import_of_the_project_or_the_standard_library_is_a_mistake_in_the_code(name, tmp_path):
     root = project(tmp_path, {"shop/price.py": "", "shop/__init__.py": "",
                               "test_a.py": f"import {name}\ndef test_a(): pass\n"})  # fmt: skip
@@ -185,19 +186,8 @@ def test_session_that_stops_itself_with_status_zero_is_not_green(tmp_path):
     assert "did not run" in report.message
 
 
-def test_exit_status_that_no_test_explains_is_not_green(tmp_path):
-    hook = "def pytest_sessionfinish(session): session.exitstatus = 1\n"
-    root = project(tmp_path, {"test_a.py": "def test_a(): pass\n", "conftest.py": hook})
-    report = run_tests(root)
-    assert report.status is SuiteStatus.FAILED
-    assert not report.green
-    assert report.failing == frozenset()
-    assert report.outcomes == {"test_a.py::test_a": "passed"}
-    assert "exit status 1 although no test failed" in report.message
-
-
-@pytest.mark.parametrize("status", [2, 3, 5, 9])
-def test_message_names_an_exit_status_that_the_project_made_up(status, tmp_path):
+@pytest.mark.parametrize("status", sample([1, 2, 3, 5, 9], 3))
+def test_exit_status_that_no_test_explains_is_not_green_and_named(status, tmp_path):
     hook = (
         f"def pytest_sessionfinish(session): session.exitstatus = {status}\n"
         "def pytest_terminal_summary(terminalreporter): terminalreporter.write_line('coverage 12% is under 90%')\n"
@@ -205,6 +195,7 @@ def test_message_names_an_exit_status_that_the_project_made_up(status, tmp_path)
     root = project(tmp_path, {"test_a.py": "def test_a(): pass\n", "conftest.py": hook})
     report = run_tests(root)
     assert (report.status, report.green, report.failing) == (SuiteStatus.FAILED, False, frozenset())
+    assert report.outcomes == {"test_a.py::test_a": "passed"}
     assert f"exit status {status} although no test failed" in report.message
     assert "coverage 12% is under 90%" in report.message
 
@@ -242,7 +233,7 @@ def test_daemon_of_a_test_that_kills_the_supervisor_is_ended_and_the_run_is_a_cr
                                "test_a.py::test_last": "passed"}  # fmt: skip
 
 
-@pytest.mark.parametrize("where", ["pytest_unconfigure()", "pytest_sessionstart()"])
+@pytest.mark.parametrize("where", sample(["pytest_unconfigure()", "pytest_sessionstart()"], 2))
 def test_run_whose_supervisor_is_killed_outside_of_a_test_is_a_crash(where, tmp_path):
     hook = f"import os\ndef {where}: os.kill(os.getppid(), 9)\n"
     root = project(tmp_path, {"test_a.py": "def test_a(): pass\n", "conftest.py": hook})
@@ -258,7 +249,7 @@ def test_process_that_dies_after_the_session_is_not_green(tmp_path):
     assert report.outcomes == {"test_a.py::test_a": "passed"}
 
 
-def test_summary_and_messages_that_a_test_forges_change_nothing(tmp_path):
+def test_forged_messages_and_forked_children_of_tests_change_nothing_and_secrets_stay_out(tmp_path):
     code = """
     import json, os, sys
     def test_forges(capfd):
@@ -270,19 +261,19 @@ def test_summary_and_messages_that_a_test_forges_change_nothing(tmp_path):
             except OSError:
                 pass
         assert False
+    def test_forks():
+        pid = os.fork()
+        if pid == 0: raise SystemExit
+        os.waitpid(pid, 0)
+    def test_secret(): assert 'API_KEY' in str(os.environ), 'never-shown-value-1'
     """
-    report = run_tests(project(tmp_path, {"test_a.py": textwrap.dedent(code)}))
+    settings = settings_with(tmp_path, {"SOME_API_KEY": "never-shown-value-1"})
+    report = run_tests(project(tmp_path, {"test_a.py": textwrap.dedent(code)}), settings)
     assert report.status is SuiteStatus.FAILED
-    assert report.counts == Counts(failed=1, total=1)
+    assert report.counts == Counts(passed=1, failed=2, total=3)
+    assert report.passing == {"test_a.py::test_forks"}
     assert any("private channel" in n for n in report.notes)
-
-
-def test_forked_child_of_a_test_reports_nothing(tmp_path):
-    code = (
-        "import os\ndef test_forks():\n    pid = os.fork()\n    if pid == 0: raise SystemExit\n    os.waitpid(pid, 0)\n"
-    )
-    report = run_tests(project(tmp_path, {"test_a.py": code}))
-    assert report.outcomes == {"test_a.py::test_forks": "passed"}
+    assert "never-shown" not in repr(report)
 
 
 def test_huge_output_of_a_test_is_cut_in_the_report(tmp_path):
@@ -328,14 +319,6 @@ def test_cancel_ends_the_run(tmp_path):
     report = run_tests(root, cancel=cancel, on_progress=on_progress)
     assert report.status is SuiteStatus.CANCELLED
     assert (seen[-1].total, seen[-1].current) == (1, "test_a.py::test_a")
-
-
-def test_secrets_stay_out_of_the_environment_of_tests_and_out_of_the_report(tmp_path):
-    code = "import os\ndef test_a(): assert 'API_KEY' in str(os.environ), 'never-shown-value-1'\n"
-    settings = settings_with(tmp_path, {"SOME_API_KEY": "never-shown-value-1"})
-    report = run_tests(project(tmp_path, {"test_a.py": code}), settings)
-    assert report.status is SuiteStatus.FAILED
-    assert "never-shown" not in repr(report)
 
 
 def test_first_failure_does_not_end_the_run_whatever_the_project_says_unless_the_caller_wants_it(tmp_path):

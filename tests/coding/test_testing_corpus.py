@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from support.cases import ALL, sample
 from support.processes import carrying
-from support.suites import CORPUS, corpus_project, project, run_tests
+from support.suites import CORPUS, corpus_project, project, run_tests, stopped_at
 
 from regreen.model import SuiteStatus
 
@@ -15,18 +16,23 @@ STATUS = {
     "trap-huge": "failed", "trap-hang": "timeout", "trap-orphan": "failed", "trap-regress": "failed",
     "trap-tamper": "failed", "trap-writes": "failed",
 }  # fmt: skip
+ONE_BY_ONE = {"trap-abort", "trap-env", "trap-exit0", "trap-hang", "trap-huge", "trap-orphan"}  # in test_testing.py
 
 
 def test_every_trap_is_tried_here():
     assert {n for n in CASES if n.startswith("trap-")} == {*STATUS, "trap-flaky"}
 
 
-@pytest.mark.parametrize("name", STATUS)
+@pytest.mark.parametrize("name", [n for n in STATUS if ALL or n not in ONE_BY_ONE])
 def test_trap_gets_the_right_status_and_is_never_green(name, tmp_path):
     case = CASES[name]
     root = corpus_project(tmp_path, name)
     written = set()
-    report = run_tests(root, isolate=True, per_test_timeout_s=2.0, on_written=written.update)
+
+    def run(limit):
+        return run_tests(root, isolate=True, per_test_timeout_s=limit, on_written=written.update)
+
+    report = stopped_at(2, run) if name == "trap-hang" else run(30.0)
     assert (report.status.value, report.green) == (STATUS[name], False), report.message
     if case["failing"]:
         assert report.failing == set(case["failing"])
@@ -54,7 +60,7 @@ def test_order_of_hashes_differs_between_runs(tmp_path):
     assert first != second
 
 
-@pytest.mark.parametrize("name", PYTHON[::6])
+@pytest.mark.parametrize("name", sample(PYTHON, 18))
 def test_case_fails_in_the_tests_that_it_names_and_no_others(name, tmp_path):
     case = CASES[name]
     argv = case["test_argv"] if case["runner"] == "unittest" else []
@@ -64,17 +70,15 @@ def test_case_fails_in_the_tests_that_it_names_and_no_others(name, tmp_path):
     assert report.counts.total >= len(case["failing"])
 
 
-@pytest.mark.timeout(300)
-def test_thousands_of_failures_are_counted_quickly_and_shown_in_part(tmp_path):
-    code = "import pytest\n@pytest.mark.parametrize('n', range(2000))\ndef test_n(n): assert n == -1\n"
-    report = run_tests(project(tmp_path, {"test_a.py": code}), timeout_s=240.0)
+def test_hundreds_of_failures_are_counted_and_shown_in_part(tmp_path):
+    code = "import pytest\n@pytest.mark.parametrize('n', range(300))\ndef test_n(n): assert n == -1\n"
+    report = run_tests(project(tmp_path, {"test_a.py": code}))
     assert report.status is SuiteStatus.FAILED
-    assert (report.counts.failed, len(report.outcomes)) == (2000, 2000)
+    assert (report.counts.failed, len(report.outcomes)) == (300, 300)
     assert len(report.failures) <= 100
-    assert report.duration_s < 200  # a tenth of that on a machine that is not busy
     told = sum(len(f.excerpt) + len(f.message) for f in report.failures)
     assert told < 70_000
-    assert any("1900 failures are counted" in n for n in report.notes)
+    assert any("200 failures are counted" in n for n in report.notes)
 
 
 def test_names_of_every_kind_come_back_whole_and_each_selects_its_test(tmp_path):

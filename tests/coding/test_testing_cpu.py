@@ -42,17 +42,10 @@ def cost(base: Path, tests: str, **options: object) -> SuiteReport:
     return run_tests(project(base, {"burning.py": BURN, "test_it.py": tests}), **options)
 
 
-def test_what_tests_burn_is_counted(tmp_path: Path) -> None:
-    burning = "from burning import burn\n\n\ndef test_a():\n    burn()\n\n\ndef test_b():\n    burn()\n"
-    report = cost(tmp_path, burning)
+def test_what_tests_and_their_children_burn_is_counted(tmp_path: Path) -> None:
+    report = cost(tmp_path, f"{IN_A_CHILD}\n\ndef test_itself():\n    from burning import burn\n\n    burn()\n")
     assert report.status is SuiteStatus.PASSED
     assert report.cpu_s >= 2 * BURNT_S
-
-
-def test_what_their_children_burn_is_counted_too(tmp_path: Path) -> None:
-    report = cost(tmp_path, IN_A_CHILD)
-    assert report.status is SuiteStatus.PASSED
-    assert report.cpu_s >= BURNT_S
 
 
 def test_of_a_run_in_several_processes_all_count(tmp_path: Path) -> None:
@@ -94,7 +87,8 @@ def test_a_warm_run_counts_its_own(tmp_path: Path) -> None:
 def test_workers_of_xdist_count(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     burning = "from burning import burn\n\n\ndef test_a():\n    burn()\n\n\ndef test_b():\n    burn()\n"
-    report = cost(tmp_path, burning, argv=("pytest", "-n", "2"), environment={})
+    project(tmp_path, {"pytest.ini": "[pytest]\naddopts = -p xdist.plugin -n1\n"})
+    report = cost(tmp_path, burning)
     assert report.status is SuiteStatus.PASSED, report.message
     assert report.cpu_s >= 2 * BURNT_S
 

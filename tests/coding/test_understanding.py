@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.cases import ALL
 from support.engines import engine_on, ok, refused
 from support.gitrepos import differences, git, make_repo, whole_state, write
 from support.indexing import bulky_project
@@ -67,7 +68,7 @@ trees = st.dictionaries(st.builds("{}/{}.py".format, words, words), modules, min
 
 
 @given(trees, st.lists(st.tuples(st.integers(100, 3000), words), min_size=3, max_size=6))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20 if ALL else 10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_map_is_within_its_budget_and_fills_it(files: dict[str, str], asked: list[tuple[int, str]]) -> None:
     with TemporaryDirectory() as folder:
         for path, text in files.items():
@@ -100,7 +101,7 @@ def test_the_map_is_the_same_to_the_byte_in_every_process_with_a_cold_and_a_warm
     for number in range(12):
         write(root / "more" / f"part_{number}.py", f"from shop.cart import Cart\nclass Part{number}(Cart): ...\n")
     found: set[str] = set()
-    for seed, cache in (("0", "one"), ("1", "one"), ("77", "two"), ("random", "two")):
+    for seed, cache in (("0", "one"), ("1", "one"), ("random", "two")):
         environ = {**os.environ, "PYTHONHASHSEED": seed, "REGREEN_CACHE_DIR": str(root.parent / cache)}
         run = subprocess.run([sys.executable, "-c", _MAPS, str(root)], env=environ, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
@@ -309,11 +310,11 @@ def test_a_part_of_the_index_is_said_to_be_one_and_the_rest_follows(tmp_path: Pa
 
 
 def test_two_engines_on_one_cache_answer_alike_while_files_change(root: Path) -> None:
-    bulky_project(root, 20, functions=40)
+    bulky_project(root, 8, functions=40)
     faults: list[str] = []
 
     def work(engine: Engine) -> None:
-        for number in range(8):
+        for number in range(4):
             result = engine.call("find_symbol", {"name": f"name_{number}_3"})
             if result.is_error or result.data["definitions_total"] != 1:
                 faults.append(result.text)

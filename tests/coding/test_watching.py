@@ -77,7 +77,7 @@ def test_the_index_follows_the_files_while_nobody_asks(root: Path) -> None:
 
 def test_an_answer_never_waits_for_the_watcher(root: Path) -> None:
     with engine_on(root, watch=True) as engine:
-        for number in range(20):
+        for number in range(8):
             write(root / "shop" / "new.py", f"def added_{number}(): ...\n")
             assert ok(engine, "find_symbol", name=f"added_{number}")["definitions_total"] == 1
             if number:

@@ -238,6 +238,13 @@ def trap_trials() -> list[Trial]:
     return [t for n in TRAPS for t in _traps(n)]
 
 
+# Trials that show what another one of the same trap shows as well.
+REPEATING = frozenset({
+    "trap-contradict-none", "trap-contradict-guesses", "trap-env-none", "trap-exit0-none", "trap-flaky-none",
+    "trap-tamper-test", "trap-tamper-settings",
+})  # fmt: skip
+
+
 def _traps(case: str) -> Iterator[Trial]:
     fixed = frozenset({"fixed"})
     guesses = tuple([replacement(*g)] for g in TRAP_GUESSES.get(case, ()))
@@ -279,6 +286,8 @@ def _fixable(case: str, fixed: frozenset[str]) -> Iterator[Trial]:
         for name, cheat in (("test", off), ("settings", option)):
             refusals = ("path_protected", "")
             yield Trial(case, name, (cheat, right), fixed, states=("refused", "passed"), refusals=refusals)
-        yield Trial(case, "both", (off, option, right), frozenset({"tampered"}), states=("refused", "refused"))
+        refusals = ("path_protected", "path_protected")
+        both = (off, option, right)
+        yield Trial(case, "both", both, frozenset({"tampered"}), states=("refused", "refused"), refusals=refusals)
         return
     yield Trial(case, "right", (right,), fixed, states=("passed",))

@@ -1,7 +1,10 @@
-"""The command line as a person or a script uses it: a real process with its own home, state and cache."""
+"""The command line as a person or a script uses it, with its own home, state and cache: in a process of its own, or in
+this one where nothing hangs on it."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import pty
@@ -13,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regreen.cli import main
 from support.engines import settings_of_user
 
 REGREEN = (sys.executable, "-m", "regreen")
@@ -58,6 +62,15 @@ class Shell:
                               text=True, encoding="utf-8", timeout=LIMIT_S)  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
 
+    def typed(self, *args: str, stdin: str = "", extra: Mapping[str, str] | None = None) -> Done:
+        """What `run` gives, by calling the command line in this process: that takes a tenth of the time."""
+        given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+        with environment({**self.environ, **(extra or {})}), contextlib.chdir(self.cwd), stdin_from(given), \
+                contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):  # fmt: skip
+            code = main(args)
+        return Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+
     @contextmanager
     def started(self, *args: str, extra: Mapping[str, str] | None = None) -> Generator[subprocess.Popen[str]]:
         """Type `regreen ARGS` and let it run; what is left of it at the end of the block is killed."""
@@ -90,6 +103,29 @@ class Shell:
             finally:
                 process.kill()
                 os.close(ours)
+
+
+@contextmanager
+def environment(environ: Mapping[str, str]) -> Generator[None]:
+    """This process with these variables, and no others, for a while."""
+    before = dict(os.environ)
+    try:
+        os.environ.clear()
+        os.environ.update(environ)
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def stdin_from(stream: io.TextIOWrapper) -> Generator[None]:
+    """This process with another standard input for a while."""
+    before, sys.stdin = sys.stdin, stream
+    try:
+        yield
+    finally:
+        sys.stdin = before
 
 
 class Terminal:

@@ -46,10 +46,12 @@ def held(root: Path, environ: Mapping[str, str] | None = None) -> Generator[Held
 
 
 def _serve(root: Path) -> None:
+    from regreen.fix import baseline
     from regreen.session import FixOptions
     from support.engines import ok
-    from support.fixing import fixer
+    from support.fixing import LOOKS, fixer
 
+    baseline.RUNS = LOOKS
     with fixer(root) as engine:
         fix_job = engine.fix(engine.session(), FixOptions(proposer="caller"))
         assert fix_job.job.wait(100) == "waiting_for_edits", fix_job.job.data()

@@ -10,7 +10,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from regreen.fix import baseline
 from regreen.session import Engine
+from support.cases import ALL
 from support.engines import engine_on, replacement, run_script, script
 from support.gitrepos import git, make_repo, write
 from support.repos import BUG, CALC, CALC_TESTS, FIX
@@ -19,6 +23,14 @@ FILES: Mapping[str, str] = {"calc.py": CALC, "test_calc.py": CALC_TESTS}
 WRONG = [replacement("calc.py", BUG, "    return s * rate")]
 RIGHT = [replacement("calc.py", BUG, FIX)]
 FIXED = CALC.replace(BUG, FIX)
+LOOKS = baseline.RUNS if ALL else 2
+"""In how many runs a failing test is seen before it counts as failing for certain: enough for one that always fails."""
+
+
+@pytest.fixture(autouse=True)
+def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a module that imports it, and in which no test is flaky."""
+    monkeypatch.setattr(baseline, "RUNS", LOOKS)
 
 
 def fixable(folder: Path, more: Mapping[str, str | bytes] | None = None, *init: str) -> Path:
@@ -99,6 +111,6 @@ def runs_end_as_they_must(
 
 
 __all__ = [
-    "BUG", "CALC", "FILES", "FIX", "FIXED", "RIGHT", "WRONG", "differences", "fingerprint",
+    "BUG", "CALC", "FILES", "FIX", "FIXED", "LOOKS", "RIGHT", "WRONG", "differences", "few_looks", "fingerprint",
     "fixable", "fixer", "git", "replacement", "run", "runs_end_as_they_must", "write",
 ]  # fmt: skip

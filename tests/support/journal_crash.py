@@ -166,15 +166,17 @@ def nothing(_: Journal) -> object:
     return None
 
 
-def main(folder: Path, what: str, twice: bool) -> None:
+def main(folder: Path, what: str, recovery: str) -> None:
+    """`recovery` is killed too when it is "twice", and "by turns" after every other step."""
     trial = Trial(folder, *((commit, nothing) if what == "commit" else (rewind, commit)))
     ends: list[tuple[str, str]] = []
     for number, name in enumerate(trial.steps, 1):
-        second = 1 + number * 7 % 40  # one of the recovery's own steps, another one each time
+        second = 1 + number // 2 * 7 % 40  # one of the recovery's own steps, ever another one
+        twice = recovery == "twice" or (recovery == "by turns" and number % 2 == 0)
         label = f"{number} {name}" + (f", recovery {second}" if twice else "")
         ends.append((label, trial.after(number, *((second,) if twice else ()))))
     print(json.dumps(ends))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "twice")
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

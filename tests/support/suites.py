@@ -70,6 +70,16 @@ def timed_out_at(test: str, run: Callable[[float], SuiteReport]) -> SuiteReport:
     return report
 
 
+def stopped_at(passed: int, run: Callable[[float], SuiteReport]) -> SuiteReport:
+    """The report of `run` with the least limit for each test at which as many passed: no test that ends was stopped."""
+    report = run(0.5)
+    for limit in LIMITS_S:
+        if report.counts.passed == passed:
+            break
+        report = run(limit)
+    return report
+
+
 def tree(root: Path) -> dict[str, bytes]:
     """Every file below `root` with its bytes."""
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
