@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -76,7 +77,8 @@ def test_nothing_of_ours_runs_text_as_code() -> None:
     found: list[str] = []
     for package in ("coding", "server", "editor_bridge"):
         for file in (ROOT / package).rglob("*.py"):
-            if not RUN_IN_CHILDREN & set(file.parts):
-                calls = [n.func for n in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(n, ast.Call)]
+            text = file.read_text("utf-8")
+            if re.search(r"\b(eval|exec)\b", text) and not RUN_IN_CHILDREN & set(file.parts):
+                calls = [n.func for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
                 found += [f"{file}: {f.id}" for f in calls if isinstance(f, ast.Name) and f.id in ("eval", "exec")]
     assert found == []

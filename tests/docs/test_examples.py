@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.cases import thorough
 from support.cli import Shell
+from support.engines import QUICK, settings_of_user
 from support.gitrepos import git
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +21,10 @@ def demo(*args: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.timeout(300)
-def test_demo_keeps_its_promises():
+def test_demo_keeps_its_promises(tmp_path, monkeypatch):
+    settings_of_user(tmp_path)
+    for name, value in {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / ".config"), **QUICK}.items():
+        monkeypatch.setenv(name, value)
     done = demo("shipping")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 failed, 10 passed" in done.stdout and "+    base = 0 if total >= FREE_FROM else BASE" in done.stdout
@@ -30,6 +35,7 @@ def test_demo_of_an_unknown_example_is_a_usage_error():
     assert demo("nowhere").returncode == 2
 
 
+@thorough  # two more whole searches
 @pytest.mark.timeout(600)
 def test_two_bugs_are_fixed_one_selection_after_the_other(tmp_path):
     repo = tmp_path / "parking"

@@ -44,7 +44,7 @@ def test_make_targets_exist():
 def test_configuration_to_paste_has_the_shape_that_setup_writes(tmp_path):
     pasted = next(json.loads(body) for language, body in BLOCKS if language == "json")
     (tmp_path / "shop").mkdir()
-    made = json.loads(Shell(tmp_path, tmp_path / "shop").run("setup", "claude-desktop", "--root", ".", "--print").out)
+    made = json.loads(Shell(tmp_path, tmp_path / "shop").typed("setup", "claude-desktop", "--root", ".", "--print").out)
     key, name = clients.find("claude-desktop").key, client_config.SERVER_NAME
     assert list(pasted) == list(made) == [key]
     assert list(pasted[key]) == list(made[key]) == [name]
@@ -65,7 +65,7 @@ def test_run_that_is_shown_is_a_real_one(tmp_path):
         subprocess.run(["sh", "-c", line], cwd=where, env=ENVIRON, check=True)
     shell = Shell(tmp_path, repo)
     real = "".join(f"$ {line}\n" for line in making)
-    real += "".join(f"$ {line}\n{on_screen(shell.run(*shlex.split(line)[1:]))}\n" for line in typed[len(making) :])
+    real += "".join(f"$ {line}\n{on_screen(shell.typed(*shlex.split(line)[1:]))}\n" for line in typed[len(making) :])
     assert without_accidents(real) == without_accidents(shown)
 
 

@@ -30,7 +30,7 @@ def test_each_example_prints_what_it_shows(shell: Shell) -> None:
     assert len(examples) == 6
     for example in examples:
         command, _, shown = example.partition("\n")
-        done = shell.run(*shlex.split(command))
+        done = shell.typed(*shlex.split(command))
         assert done.out.strip() == shown.strip(), command
 
 

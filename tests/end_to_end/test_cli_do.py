@@ -44,18 +44,9 @@ def shell(tmp_path):
 
 
 @pytest.fixture
-def typed(shell, monkeypatch, capsys):
+def typed(shell):
     """Types `regreen ARGS` in the shell's place, without a terminal."""
-    for name, value in shell.environ.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(shell.cwd)
-
-    def run(*args: str) -> Done:
-        code = main(args)
-        told = capsys.readouterr()
-        return Done(code, told.out, told.err)
-
-    return run
+    return shell.typed
 
 
 def script(shell, *replies) -> tuple[str, str]:
@@ -217,7 +208,7 @@ YES = {"calls": [{"name": "apply_edits", "arguments": {"replacements": [
     "replies, shown, number",
     [
         ((WRITE, YES), "+# SHOP", signal.SIGINT),
-        ((WRITE, YES), "+# SHOP", signal.SIGTERM),
+        pytest.param((WRITE, YES), "+# SHOP", signal.SIGTERM, marks=pytest.mark.thorough),
         ((WRITE, ASKING), "2. b.txt", signal.SIGHUP),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support import chat_server as chat
 from support import messages_server as messages
+from support.cases import thorough
 from support.cli import Shell
 from support.engines import engine_on, settings_of_user
 from support.gitrepos import make_repo, whole_state
@@ -87,7 +88,7 @@ def test_a_model_learns_from_a_refusal_and_a_wrong_try_and_its_fallback_helps_ou
     used = messages.usage(1000, 50)
     answers = [messages.answer(messages.text(text), used=used) for text in (MALFORMED, WRONG, RIGHT)]
     claude.script(Fault(529, messages.error_body("overloaded_error", "Overloaded")), *answers)
-    done = shell.run("fix", "--proposer", "anthropic", "--budget-usd", "1", "--json", extra=for_claude(claude))
+    done = shell.typed("fix", "--proposer", "anthropic", "--budget-usd", "1", "--json", extra=for_claude(claude))
     outcome = done.document["outcome"]
     assert (done.code, outcome["reason"], outcome["verified"]) == (0, "fixed", True), done.out
     assert [a["state"] for a in done.document["attempts"]] == ["refused", "same", "passed"]
@@ -111,11 +112,12 @@ def test_auto_asks_the_configured_model_when_the_search_has_no_idea_and_a_local_
     test = "import json\n\n\ndef test_price():\n    assert json.load(open('price.json'))['price'] == 5\n"
     shell = Shell(tmp_path, make_repo(tmp_path / "repo", {"price.json": '{"price": 4}\n', "test_price.py": test}))
     openai.script(chat.says(block('{"price": 4}', '{"price": 5}', path="price.json")))
-    done = shell.run("fix", "--json", extra=for_openai(openai))
+    done = shell.typed("fix", "--json", extra=for_openai(openai))
     assert (done.code, done.document["outcome"]["reason"]) == (0, "fixed"), done.out
     assert [seen.body["model"] for seen in openai.seen] == ["local-coder"]
 
 
+@thorough  # that a question too dear is not asked, and a run that has no budget left, are tested by themselves
 def test_a_spent_budget_ends_the_run_and_says_what_was_left(shell: Shell, claude: ModelServer) -> None:
     before = whole_state(shell.cwd)
     data = in_process(shell.cwd, for_claude(claude), budget_tokens=300)
@@ -137,18 +139,25 @@ def test_a_key_that_is_not_accepted_ends_the_run_with_what_to_do(shell: Shell, c
 
 
 def test_without_a_key_nothing_is_run_and_the_error_says_what_to_type(shell: Shell) -> None:
-    done = shell.run("fix", "--proposer", "anthropic", "--json")
+    done = shell.typed("fix", "--proposer", "anthropic", "--json")
     assert (done.code, done.document["error"]["kind"]) == (2, "config_refused")
     assert "export ANTHROPIC_API_KEY=" in done.document["error"]["hint"]
     assert not list((shell.base / "state" / "runs").glob("job-*"))
 
 
-def test_an_interrupt_ends_a_question_in_flight_and_restores(shell: Shell, claude: ModelServer) -> None:
+@pytest.mark.parametrize(
+    "argv",
+    [("do", "add shipping", "--provider", "anthropic"),
+     pytest.param(("fix", "--proposer", "anthropic"), marks=pytest.mark.thorough)],
+    ids=["do", "fix"],
+)  # fmt: skip
+def test_an_interrupt_ends_a_question_in_flight_and_restores(
+    shell: Shell, claude: ModelServer, argv: tuple[str, ...]
+) -> None:
     before = whole_state(shell.cwd)
     stall = Stall(messages.answer(messages.text(RIGHT[:20], RIGHT[20:])), after=4)
     claude.script(stall)
-    argv = ("fix", "--proposer", "anthropic", "--json")
-    with shell.started(*argv, extra=for_claude(claude)) as process:
+    with shell.started(*argv, "--json", extra=for_claude(claude)) as process:
         assert stall.reached.wait(60)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=20)
@@ -159,7 +168,7 @@ def test_an_interrupt_ends_a_question_in_flight_and_restores(shell: Shell, claud
 
 
 def test_doctor_tells_which_model_is_asked_and_where_its_key_is_but_never_the_key(shell: Shell) -> None:
-    done = shell.run("doctor", "--json", extra={"ANTHROPIC_API_KEY": KEY})
+    done = shell.typed("doctor", "--json", extra={"ANTHROPIC_API_KEY": KEY})
     model = next(c for c in done.document["checks"] if c["name"] == "model")
     assert (model["level"], model["found"]) == (
         "ok",

@@ -93,24 +93,24 @@ def test_version_is_that_of_the_distribution(tmp_path):
 
 
 def test_usage_error_is_one_json_document_with_json(tmp_path):
-    done = Shell(tmp_path, tmp_path).run("fix", "--no-such-option", "--json")
+    done = Shell(tmp_path, tmp_path).typed("fix", "--no-such-option", "--json")
     assert done.code == 2
     assert set(done.document["error"]) == {"kind", "message", "hint"}
 
 
 def test_usage_error_is_told_on_stderr_without_json(tmp_path):
-    done = Shell(tmp_path, tmp_path).run("fix", "--no-such-option")
+    done = Shell(tmp_path, tmp_path).typed("fix", "--no-such-option")
     assert (done.code, done.out) == (2, "")
     assert "--no-such-option" in done.err and "hint:" in done.err
 
 
 def test_bad_configuration_is_status_2(tmp_path):
-    done = Shell(tmp_path, tmp_path).run("config", "show", "--json", extra={"REGREEN_MODE": "yolo"})
+    done = Shell(tmp_path, tmp_path).typed("config", "show", "--json", extra={"REGREEN_MODE": "yolo"})
     assert (done.code, done.document["error"]["kind"]) == (2, "config_refused")
 
 
 def test_config_show_tells_what_is_in_force_and_no_secret(tmp_path):
-    done = Shell(tmp_path, tmp_path).run(
+    done = Shell(tmp_path, tmp_path).typed(
         "config", "show", "--json", "--mode", "plan", extra={"API_KEY": "s3cr3t-value"}
     )
     assert (done.code, done.document["mode"]) == (0, "plan")
@@ -130,7 +130,7 @@ def test_reader_that_leaves_early_is_no_fault(tmp_path):
 
 
 def test_folder_that_is_not_there_is_named(tmp_path):
-    done = Shell(tmp_path, tmp_path).run("skeleton", "--repo", "nowhere", "--json")
+    done = Shell(tmp_path, tmp_path).typed("skeleton", "--repo", "nowhere", "--json")
     assert (done.code, done.document["error"]["kind"]) == (2, "not_found")
     assert "nowhere" in json.dumps(done.document)
 
@@ -138,14 +138,14 @@ def test_folder_that_is_not_there_is_named(tmp_path):
 def test_home_folder_is_no_repository(tmp_path):
     shell = Shell(tmp_path, tmp_path / "home")
     (tmp_path / "home").mkdir()
-    done = shell.run("skeleton", "--json")
+    done = shell.typed("skeleton", "--json")
     assert (done.code, done.document["error"]["kind"]) == (2, "not_found")
 
 
 def test_path_and_repo_that_disagree_are_refused(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    done = Shell(tmp_path, tmp_path).run("fix", "a", "--repo", "b", "--json")
+    done = Shell(tmp_path, tmp_path).typed("fix", "a", "--repo", "b", "--json")
     assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")
 
 
@@ -157,12 +157,12 @@ def test_unknown_option_is_answered_with_the_commands_own_help():
 
 def test_names_in_descriptions_stay_as_they_are_written(tmp_path):
     shell = Shell(tmp_path, tmp_path)
-    assert "The MCP server" in shell.run("serve", "--help").out
-    assert "What differs from HEAD" in shell.run("changes", "--help").out
+    assert "The MCP server" in shell.typed("serve", "--help").out
+    assert "What differs from HEAD" in shell.typed("changes", "--help").out
 
 
 def test_config_alone_shows(tmp_path):
-    assert 'mode = "accept-edits"' in Shell(tmp_path, tmp_path).run("config").out
+    assert 'mode = "accept-edits"' in Shell(tmp_path, tmp_path).typed("config").out
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

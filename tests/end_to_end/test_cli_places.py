@@ -48,27 +48,27 @@ def test_absolute_path_inside_is_made_relative(repo, tmp_path):
 
 def test_commands_in_a_subfolder_take_paths_as_seen_from_there(repo, tmp_path):
     src, tests = Shell(tmp_path, repo / "src"), Shell(tmp_path, repo / "tests")
-    assert src.run("read", "a.py").out == "x = 2\n"
-    assert src.run("signatures", "cart.py").out.startswith("src/cart.py\n")
-    assert "cart.py" in tests.run("skeleton", "../src").out
-    assert "cart.py" not in tests.run("skeleton", ".").out
-    done = tests.run("test", "test_a.py")
+    assert src.typed("read", "a.py").out == "x = 2\n"
+    assert src.typed("signatures", "cart.py").out.startswith("src/cart.py\n")
+    assert "cart.py" in tests.typed("skeleton", "../src").out
+    assert "cart.py" not in tests.typed("skeleton", ".").out
+    done = tests.typed("test", "test_a.py")
     assert done.code == 0 and "passed: 1 passed" in done.out
     assert done.err == f"repository: {repo}\n"
 
 
 def test_repository_is_not_told_where_it_is_the_working_folder(repo, tmp_path):
-    assert Shell(tmp_path, repo).run("test", "tests/test_a.py").err == ""
+    assert Shell(tmp_path, repo).typed("test", "tests/test_a.py").err == ""
 
 
 def test_fix_in_a_subfolder_takes_tests_as_seen_from_there(repo, tmp_path):
-    done = Shell(tmp_path, repo / "tests").run("fix", "--tests", "test_a.py")
+    done = Shell(tmp_path, repo / "tests").typed("fix", "--tests", "test_a.py")
     assert done.code == 0 and "nothing to do" in done.out
     assert f"repository: {repo}\n" in done.err
 
 
 @pytest.mark.parametrize("typed", ["tests/test_a.py", "tests/test_a.py::test_a", "tests", "nowhere.py::test_x"])
 def test_tests_typed_as_the_repository_are_answered_with_the_option(repo, tmp_path, typed):
-    done = Shell(tmp_path, repo).run("fix", typed, "--json")
+    done = Shell(tmp_path, repo).typed("fix", typed, "--json")
     assert done.code == 2
     assert f"did you mean `--tests {typed}`?" in done.document["error"]["hint"]

@@ -24,38 +24,38 @@ def shell(tmp_path):
 
 
 def test_skeleton_shows_what_git_would_show(shell):
-    done = shell.run("skeleton")
+    done = shell.typed("skeleton")
     assert done.code == 0
     assert "cart.py" in done.out and "secret.txt" not in done.out
 
 
 def test_names_cannot_command_the_terminal(shell):
-    assert "\x1b" not in shell.run("skeleton").out
+    assert "\x1b" not in shell.typed("skeleton").out
 
 
 def test_skeleton_as_json_is_the_tools_result(shell):
-    data = shell.run("skeleton", "src", "--json").document
+    data = shell.typed("skeleton", "src", "--json").document
     assert {"root", "tree", "files", "dirs", "truncated"} <= set(data)
     assert data["files"] == 1
 
 
 def test_repository_is_found_from_a_folder_inside(shell, tmp_path):
     inside = Shell(tmp_path, shell.cwd / "src")
-    assert "README.md" in inside.run("skeleton").out
+    assert "README.md" in inside.typed("skeleton").out
 
 
 def test_signatures_of_everything_by_default(shell):
-    done = shell.run("signatures")
+    done = shell.typed("signatures")
     assert done.code == 0
     assert "src/cart.py" in done.out and "def add(self, item: str) -> None" in done.out
 
 
 def test_read_prints_the_lines_asked_for(shell):
-    assert shell.run("read", "src/cart.py", "--lines", "1:2").out == 'class Cart:\n    """A cart."""\n'
+    assert shell.typed("read", "src/cart.py", "--lines", "1:2").out == 'class Cart:\n    """A cart."""\n'
 
 
 def test_read_masks_secrets(shell):
-    done = shell.run("read", "src/cart.py")
+    done = shell.typed("read", "src/cart.py")
     assert "ghp_" not in done.out and "[redacted:github-token]" in done.out
 
 
@@ -63,18 +63,18 @@ def test_read_masks_secrets(shell):
     "path, code, kind", [("../outside.txt", 5, "path_outside_workspace"), ("none.py", 2, "not_found")]
 )
 def test_what_cannot_be_read_is_an_error(shell, path, code, kind):
-    done = shell.run("read", path, "--json")
+    done = shell.typed("read", path, "--json")
     assert (done.code, done.document["error"]["kind"]) == (code, kind)
 
 
 def test_error_for_people_is_on_stderr_with_a_hint(shell):
-    done = shell.run("read", "none.py")
+    done = shell.typed("read", "none.py")
     assert done.out == "" and "none.py" in done.err
 
 
 def test_changes_since_head(shell):
     (shell.cwd / "README.md").write_text("hello\n")
-    done = shell.run("changes")
+    done = shell.typed("changes")
     assert done.code == 0
     assert "-hi" in done.out and "+hello" in done.out
-    assert [f["path"] for f in shell.run("changes", "--json").document["files"]].count("README.md") == 1
+    assert [f["path"] for f in shell.typed("changes", "--json").document["files"]].count("README.md") == 1

@@ -42,7 +42,7 @@ def shell(tmp_path):
 
 
 def test_map_shows_definitions_of_all_languages_within_the_budget(shell):
-    done = shell.run("map", "--max-tokens", "300", "--json")
+    done = shell.typed("map", "--max-tokens", "300", "--json")
     assert done.code == 0
     data = done.document
     assert data["tokens"] <= 300 and data["indexed"] == 1
@@ -51,25 +51,25 @@ def test_map_shows_definitions_of_all_languages_within_the_budget(shell):
 
 
 def test_map_for_people_is_the_text(shell):
-    done = shell.run("map")
+    done = shell.typed("map")
     assert done.code == 0
     assert "class Money" in done.out and "plus(self, other" in done.out
 
 
 def test_map_begins_with_what_is_in_focus(shell):
-    assert Shell(shell.base, shell.cwd / "web").run("map", "page.js").out.splitlines()[0].startswith("web/page.js")
-    assert shell.run("map", "Cart").out.splitlines()[0].startswith("shop/cart.py")
-    assert "no file, no definition" in shell.run("map", "Nothing").out
+    assert Shell(shell.base, shell.cwd / "web").typed("map", "page.js").out.splitlines()[0].startswith("web/page.js")
+    assert shell.typed("map", "Cart").out.splitlines()[0].startswith("shop/cart.py")
+    assert "no file, no definition" in shell.typed("map", "Nothing").out
 
 
 def test_map_leaves_the_repository_as_it_is(shell):
-    shell.run("map")
+    shell.typed("map")
     status = subprocess.run(("git", "status", "--porcelain"), cwd=shell.cwd, capture_output=True, text=True, check=True)
     assert status.stdout == ""
 
 
 def test_symbol_tells_where_a_name_is_defined_and_used(shell):
-    data = shell.run("symbol", "Money.plus", "--references", "--json").document
+    data = shell.typed("symbol", "Money.plus", "--references", "--json").document
     assert [(d["path"], d["line"], d["signature"]) for d in data["definitions"]] == [
         ("shop/money.py", 2, 'def plus(self, other: "Money") -> "Money"')
     ]
@@ -79,31 +79,31 @@ def test_symbol_tells_where_a_name_is_defined_and_used(shell):
 
 
 def test_symbol_that_is_not_there_gets_names_like_it(shell):
-    done = shell.run("symbol", "Mony")
+    done = shell.typed("symbol", "Mony")
     assert done.code == 0
     assert "did you mean: Money" in done.out
 
 
 def test_search_prints_places_as_grep_does_and_masks_secrets(shell):
-    done = shell.run("search", "total", "**/*.py", "--context", "1")
+    done = shell.typed("search", "total", "**/*.py", "--context", "1")
     assert done.code == 0
     assert "shop/cart.py:8:14:         self.total = self.total.plus(price)" in done.out
     assert "web/page.js" not in done.out
-    assert "ghp_" not in shell.run("search", "TOKEN").out
+    assert "ghp_" not in shell.typed("search", "TOKEN").out
 
 
 def test_search_takes_regular_expressions_and_explains_bad_ones(shell):
-    assert "money.py:2" in shell.run("search", "--regex", r"def pl\w+\(").out
-    bad = shell.run("search", "--regex", "def plus(", "--json")
+    assert "money.py:2" in shell.typed("search", "--regex", r"def pl\w+\(").out
+    bad = shell.typed("search", "--regex", "def plus(", "--json")
     assert (bad.code, bad.document["error"]["kind"]) == (2, "invalid_arguments")
-    assert "no match" in shell.run("search", "nowhere at all").out
+    assert "no match" in shell.typed("search", "nowhere at all").out
 
 
 def test_a_changed_file_is_seen_at_once(shell):
-    shell.run("map")
+    shell.typed("map")
     (shell.cwd / "shop" / "cart.py").write_text(CART.replace("class Cart", "class Basket"))
-    assert "class Basket" in shell.run("map").out
-    assert shell.run("symbol", "Cart", "--json").document["definitions"] == []
+    assert "class Basket" in shell.typed("map").out
+    assert shell.typed("symbol", "Cart", "--json").document["definitions"] == []
 
 
 def test_an_interrupt_ends_a_map_that_would_take_long(shell):

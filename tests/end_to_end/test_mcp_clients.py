@@ -1,20 +1,19 @@
 """The main job through the server, as two real clients do it: the Python SDK's, and the official Inspector's."""
 
 import subprocess
-import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cases import thorough
 from support.mcp_clients import (
     IS_ERROR,
     REGREEN,
     Called,
     Inspector,
     processes_with,
-    raw_server,
     server_environment,
     until,
 )
@@ -132,6 +131,7 @@ def test_look_edit_and_test(call: Call, repo: Path) -> None:
     assert (repo / "calc.py").read_text("utf-8") == CALC
 
 
+@thorough  # the search is tested by itself, and polling below
 def test_the_search_is_polled_to_fixed(call: Call, repo: Path) -> None:
     job = call("fix_tests", proposer="search", wait_s=0)
     assert not job.is_error, job.text
@@ -147,7 +147,9 @@ def test_the_search_is_polled_to_fixed(call: Call, repo: Path) -> None:
 
 
 def test_a_caller_sends_a_wrong_fix_and_then_the_right_one(call: Call, repo: Path) -> None:
-    job = polled(call, call("fix_tests", proposer="caller", wait_s=30))
+    begun = call("fix_tests", proposer="caller", wait_s=0)
+    assert not begun.is_error, begun.text
+    job = polled(call, begun)
     assert job.data["state"] == "waiting_for_edits", job.text
     assert job.data["brief"]["failing"] == [RED]
     assert RED in job.text
@@ -175,17 +177,3 @@ def test_the_inspector_takes_an_error_for_an_error(tmp_path: Path, repo: Path) -
     inspector = Inspector(tmp_path, server_environment(tmp_path))
     args = ("--tool-name", "read_file", "--tool-args-json", '{"path": "nothing.py"}')
     inspector.cli(serve_command(repo), "tools/call", *args, code=IS_ERROR)
-
-
-def test_it_serves_with_an_empty_environment(repo: Path, tmp_path: Path) -> None:
-    """As a desktop application starts it: the installed command, hardly any variables, some other folder."""
-    home = tmp_path / "home"
-    home.mkdir(exist_ok=True)
-    command = Path(sys.executable).with_name("regreen")
-    argv = ["env", "-i", f"HOME={home}", "PATH=/usr/bin:/bin", str(command), "serve", "--root", str(repo)]
-    with raw_server(argv, cwd=Path("/"), env={"PATH": "/usr/bin:/bin"}) as server:
-        server.initialize()
-        assert "calc.py" in server.call("repo_skeleton").text
-        assert server.call("run_tests", wait_s=45).data["status"] == "failed"
-        assert server.close() == 0
-        assert server.noise == []

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.cases import thorough
 from support.mcp_clients import (
     IN_BETWEEN,
     REGREEN,
@@ -122,6 +123,7 @@ def test_the_client_ends_the_input(server: RawServer, scene: Scene) -> None:
     assert server.errors == []
 
 
+@thorough  # whatever ends a server closes the engine: here only the end of input is tried in the middle of an attempt
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_server(server: RawServer, scene: Scene, number: int, code: int) -> None:
     before = scene.state()
@@ -131,6 +133,7 @@ def test_a_signal_ends_the_server(server: RawServer, scene: Scene, number: int, 
     nothing_is_left(scene, before)
 
 
+@thorough
 def test_the_parent_is_killed_and_the_pipe_stays_open(scene: Scene) -> None:
     before = scene.state()
     argv = [*IN_BETWEEN, *scene.command()]
@@ -157,7 +160,8 @@ def test_the_server_is_killed_and_started_again(server: RawServer, scene: Scene)
         assert again.close() == 0
 
 
-def test_the_job_is_cancelled(server: RawServer, scene: Scene) -> None:
+@thorough
+def test_the_job_is_cancelled_in_an_attempt(server: RawServer, scene: Scene) -> None:
     before = scene.state()
     job, request = attempt(server, scene)
     cancelled = server.call("job_cancel", job_id=job)
@@ -167,20 +171,41 @@ def test_the_job_is_cancelled(server: RawServer, scene: Scene) -> None:
     assert server.call("job_status", job_id=job, wait_s=10).data["outcome"]["reason"] == "cancelled"
 
 
-@pytest.mark.parametrize("tool", ["run_tests", "fix_tests"])
-def test_the_call_that_began_it_is_cancelled(server: RawServer, scene: Scene, tool: str) -> None:
+def test_the_call_or_the_job_is_cancelled_the_server_lives_on_and_a_signal_ends_it(
+    server: RawServer, scene: Scene
+) -> None:
     (scene.repo / "value.py").write_text("VALUE = 2\n", "utf-8")
     before = scene.state()
-    request = server.start_call(tool, progress_token="p", wait_s=45)
-    until(scene.started.exists, "the test is running", 40)
+    request = begun(server, scene, "fix_tests", progress_token="p")
     assert server.notes.get(timeout=10)["params"]["progressToken"] == "p"
     server.send({"method": "notifications/cancelled", "params": {"requestId": request}})
+    until(lambda: scene.left() == [] and scene.state() == before, "no process is left, all is as before", LIMIT_S)
+    job = server.answer(begun(server, scene, "fix_tests", wait_s=0))["result"]["structuredContent"]["job_id"]
+    waiting = server.start_call("job_status", job_id=job, wait_s=30)
+    assert not server.call("job_cancel", job_id=job).is_error
+    nothing_is_left(scene, before)
+    told = server.answer(waiting)["result"]["structuredContent"]
+    assert told["outcome"]["reason"] == "cancelled"
+    request = begun(server, scene, "run_tests")
+    server.send({"method": "notifications/cancelled", "params": {"requestId": request}})
     until(lambda: scene.left() == [], "no process is left", LIMIT_S)
-    if tool == "fix_tests":
-        until(lambda: scene.state() == before, "restored", LIMIT_S)
     assert server.call("repo_skeleton").data["files"] > 0, "the server lives on"
+    begun(server, scene, "run_tests")
+    server.process.send_signal(signal.SIGINT)
+    assert server.wait(LIMIT_S) == 130
+    until(lambda: scene.left() == [], "no process is left", LIMIT_S)
 
 
+def begun(server: RawServer, scene: Scene, tool: str, wait_s: int = 45, progress_token: str = "") -> int:
+    """Start a call, and wait for its test to be running."""
+    scene.started.unlink(missing_ok=True)
+    request = server.start_call(tool, progress_token=progress_token, wait_s=wait_s)
+    until(scene.started.exists, "the test is running", 40)
+    assert scene.left() != []
+    return request
+
+
+@thorough  # the same limit as of a run without a server
 def test_a_test_run_is_cut_off_by_its_limit(server: RawServer, scene: Scene) -> None:
     (scene.repo / "value.py").write_text("VALUE = 2\n", "utf-8")
     done = server.call("run_tests", timeout_s=3, wait_s=45)

@@ -14,6 +14,7 @@ from typing import Any
 from regreen.errors import ConfigError
 from regreen.sandbox import Cancel
 from regreen.settings import Settings, load_settings
+from regreen_server import calls
 from regreen_server.main import serve
 
 
@@ -88,6 +89,7 @@ class StubEngine:
 if __name__ == "__main__":
     toolsets = "core" if "--core" in sys.argv else "all"
     settings = load_settings(os.environ)
+    calls.HEARTBEAT_S = float(os.environ.get("STUB_HEARTBEAT_S", calls.HEARTBEAT_S))
     sys.exit(
         serve(
             settings,

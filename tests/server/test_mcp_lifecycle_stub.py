@@ -13,6 +13,7 @@ from support.mcp_clients import IN_BETWEEN, RawServer, alive, processes_with, ra
 
 STUB_COMMAND = [sys.executable, str(Path(__file__).with_name("stub_server.py"))]
 LIMIT_S = 8.0
+ON_REQUEST = pytest.param(signal.SIGTERM, 0, marks=pytest.mark.thorough)  # by default, only before the first call
 
 
 @pytest.fixture
@@ -38,7 +39,15 @@ def ended_cleanly(folder: Path, mark: str) -> bool:
     return (folder / "closed").exists() and processes_with(f"600.{mark}") == []
 
 
-def test_the_end_of_input_ends_everything(server: RawServer, tmp_path: Path, mark: str) -> None:
+def test_cancelling_a_call_ends_its_processes_and_the_end_of_input_everything(
+    server: RawServer, tmp_path: Path, mark: str
+) -> None:
+    request = busy(server, tmp_path)
+    server.send({"method": "notifications/cancelled", "params": {"requestId": request, "reason": "enough"}})
+    until(lambda: processes_with(f"600.{mark}") == [], "the call's child is gone", LIMIT_S)
+    assert server.call("repo_skeleton", path="src").data == {"tree": "src"}
+    assert not (tmp_path / "closed").exists()
+    (tmp_path / "started").unlink()
     busy(server, tmp_path)
     assert processes_with(f"600.{mark}") != []
     assert server.close(LIMIT_S) == 0
@@ -46,7 +55,7 @@ def test_the_end_of_input_ends_everything(server: RawServer, tmp_path: Path, mar
     assert server.noise == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 0), ON_REQUEST])
 def test_one_signal_ends_everything(server: RawServer, tmp_path: Path, mark: str, number: int, code: int) -> None:
     busy(server, tmp_path)
     server.process.send_signal(number)
@@ -70,21 +79,13 @@ def test_a_client_that_stops_reading_and_goes_ends_everything(server: RawServer,
     assert ended_cleanly(tmp_path, mark)
 
 
-def test_cancelling_a_call_ends_its_processes_and_not_the_server(server: RawServer, tmp_path: Path, mark: str) -> None:
-    request = busy(server, tmp_path)
-    server.send({"method": "notifications/cancelled", "params": {"requestId": request, "reason": "enough"}})
-    until(lambda: processes_with(f"600.{mark}") == [], "the call's child is gone", LIMIT_S)
-    assert server.call("repo_skeleton", path="src").data == {"tree": "src"}
-    assert not (tmp_path / "closed").exists()
-
-
 def test_a_call_that_cannot_be_cancelled_does_not_keep_the_server(server: RawServer, tmp_path: Path) -> None:
     busy(server, tmp_path, "stuck")
     assert server.close(LIMIT_S) == 0
     assert (tmp_path / "closed").exists()
 
 
-@pytest.mark.parametrize("how", ["input", "signal"])
+@pytest.mark.parametrize("how", ["signal", pytest.param("input", marks=pytest.mark.thorough)])
 def test_an_engine_that_does_not_close_is_left_after_a_limit(tmp_path: Path, how: str) -> None:
     env = server_environment(tmp_path, STUB_FOLDER=str(tmp_path), STUB_HANGS="1")
     with raw_server(STUB_COMMAND, cwd=tmp_path, env=env) as server:

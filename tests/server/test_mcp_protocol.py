@@ -12,6 +12,7 @@ from support.mcp_clients import LEGACY_VERSION, MODERN_VERSION, RawServer, raw_s
 
 from regreen.tools import CORE, EDITING, TOOLS
 from regreen_server.app import INSTRUCTIONS
+from regreen_server.calls import HEARTBEAT_S
 
 STUB = Path(__file__).with_name("stub_server.py")
 STUB_COMMAND = [sys.executable, str(STUB)]
@@ -28,13 +29,16 @@ def own_server(tmp_path: Path) -> Iterator[RawServer]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
     """One for all tests that neither end it nor look at its log."""
     folder = tmp_path_factory.mktemp("server")
-    env = server_environment(folder, STUB_FOLDER=str(folder))
+    env = server_environment(folder, STUB_FOLDER=str(folder), STUB_HEARTBEAT_S="0.5")
     with raw_server(STUB_COMMAND, cwd=folder, env=env) as process:
         process.initialize()
         yield process
 
 
-def test_initialize_names_the_server_and_how_to_use_it(own_server: RawServer) -> None:
+def test_what_was_left_is_put_back_without_a_call_and_initialize_names_the_server_and_how_to_use_it(
+    own_server: RawServer, tmp_path: Path
+) -> None:
+    until((tmp_path / "recovered").exists, "recovered without a message")
     result = own_server.initialize()
     assert result["serverInfo"]["name"] == "regreen"
     assert result["serverInfo"]["version"]
@@ -62,7 +66,7 @@ def test_the_tools_are_those_of_the_engine_word_for_word(server: RawServer) -> N
 
 
 @pytest.mark.parametrize(("option", "names"), [
-    ("--core", [t.name for t in TOOLS if t.name in CORE]),
+    pytest.param("--core", [t.name for t in TOOLS if t.name in CORE], marks=pytest.mark.thorough),
     ("--read-only", [t.name for t in TOOLS if t.name not in EDITING]),
 ])  # fmt: skip
 def test_tools_that_are_not_offered_are_neither_listed_nor_callable(tmp_path: Path, option: str,
@@ -92,18 +96,23 @@ def test_an_unknown_tool_is_an_error_result_that_names_near_ones(server: RawServ
     assert "repo_skeleton" in server.call("qqqqqq").text
 
 
-def test_a_fault_of_ours_is_logged_and_answered_with_the_same_id_and_no_details(own_server: RawServer) -> None:
+def test_strays_and_faults_are_logged_and_a_fault_is_answered_with_the_same_id_and_no_details(
+    own_server: RawServer,
+) -> None:
     own_server.initialize()
+    assert own_server.call("repo_skeleton", path="recovered").text == "True", "it waited for what was to be put back"
+    assert own_server.call("repo_skeleton", path="print").text == "printed"
     answer = own_server.call("repo_skeleton", path="boom")
     assert answer.is_error
     assert answer.text.startswith("internal: ")
     assert "1234" not in answer.text + json.dumps(answer.data)
     identity = answer.data["error"]["message"].rpartition("(")[2].rstrip(")")
     assert own_server.call("repo_skeleton", path="src").text, "the server lives on"
-    own_server.close()
+    assert own_server.close() == 0
+    assert own_server.noise == []
     log = "".join(own_server.errors)
-    assert f"fault {identity}" in log
-    assert "ValueError: the secret is 1234" in log
+    logged = ("a stray print", "stray bytes", "a stray child", f"fault {identity}", "ValueError: the secret is 1234")
+    assert all(text in log for text in logged)
 
 
 def test_an_engine_that_cannot_start_says_why_to_the_client(tmp_path: Path) -> None:
@@ -114,15 +123,6 @@ def test_an_engine_that_cannot_start_says_why_to_the_client(tmp_path: Path) -> N
         assert answer.is_error
         assert answer.text == "config_refused: the state folder is broken\nrepair it"
         assert server.close() == 0
-
-
-def test_nothing_but_messages_reaches_standard_output(own_server: RawServer) -> None:
-    own_server.initialize()
-    assert own_server.call("repo_skeleton", path="print").text == "printed"
-    assert own_server.close() == 0
-    assert own_server.noise == []
-    log = "".join(own_server.errors)
-    assert all(stray in log for stray in ("a stray print", "stray bytes", "a stray child"))
 
 
 def test_text_that_is_not_unicode_is_sent_escaped(server: RawServer) -> None:
@@ -173,15 +173,6 @@ def test_many_calls_at_once_are_all_answered(server: RawServer) -> None:
     assert got == requests
 
 
-def test_a_call_waits_until_what_a_killed_server_left_is_put_back(own_server: RawServer) -> None:
-    own_server.initialize()
-    assert own_server.call("repo_skeleton", path="recovered").text == "True"
-
-
-def test_recovery_needs_no_call(own_server: RawServer, tmp_path: Path) -> None:
-    until((tmp_path / "recovered").exists, "recovered without a message")
-
-
 def test_progress_comes_soon_then_every_few_seconds_and_always_rises(server: RawServer) -> None:
     request = server.start_call("repo_skeleton", progress_token="t1", path="child")
     notes = [server.notes.get(timeout=5)["params"] for _ in range(3)]
@@ -190,9 +181,13 @@ def test_progress_comes_soon_then_every_few_seconds_and_always_rises(server: Raw
     assert notes[0]["message"] == "step one"
     assert notes[1]["message"].startswith("step one (")
     server.send({"method": "notifications/cancelled", "params": {"requestId": request}})
+    assert HEARTBEAT_S <= 5
 
 
-@pytest.mark.parametrize(("mode", "version"), [("legacy", LEGACY_VERSION), ("auto", MODERN_VERSION)])
+OLD_WAYS = pytest.param("legacy", LEGACY_VERSION, marks=pytest.mark.thorough)  # the raw client speaks no others
+
+
+@pytest.mark.parametrize(("mode", "version"), [OLD_WAYS, ("auto", MODERN_VERSION)])
 def test_both_eras_of_the_protocol_are_served(tmp_path: Path, mode: str, version: str) -> None:
     env = server_environment(tmp_path, STUB_FOLDER=str(tmp_path))
     heard: list[str] = []

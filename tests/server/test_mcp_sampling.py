@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp_types import CreateMessageResult, ErrorData, TextContent
+from support.cases import thorough
+from support.engines import engine_on, refused
 from support.gitrepos import make_repo, whole_state
 from support.mcp_clients import LEGACY_VERSION, REGREEN, RawServer, raw_server, server_environment
 
@@ -128,49 +130,62 @@ def test_nothing_is_asked_where_the_client_or_its_protocol_offers_nothing(mode: 
     assert what_comes_of(model if mode == "auto" else None, mode=mode) == "none is offered"
 
 
-def started(server: RawServer, capabilities: dict[str, Any]) -> None:
-    client = {"name": "raw", "version": "1"}
-    params = {"protocolVersion": LEGACY_VERSION, "capabilities": capabilities, "clientInfo": client}
-    server.request("initialize", params)
-    server.send({"method": "notifications/initialized"})
-
-
 def next_question(server: RawServer) -> dict[str, Any]:
     while (note := server.notes.get(timeout=60)).get("method") != "sampling/createMessage":
         pass
     return note
 
 
-def test_a_run_is_fixed_by_the_clients_model_and_another_is_cancelled_while_it_thinks(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "repo", {"shop.py": CODE, "test_shop.py": TESTS, ".gitignore": "__pycache__/\n"})
-    before = whole_state(repo)
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repo(tmp_path / "repo", {"shop.py": CODE, "test_shop.py": TESTS, ".gitignore": "__pycache__/\n"})
+
+
+@pytest.fixture
+def server(tmp_path: Path, repo: Path) -> Iterator[RawServer]:
+    """A server whose client offers its model."""
     argv = [*REGREEN, "serve", "--root", str(repo), "--mode", "auto"]
     env = server_environment(tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-    with raw_server(argv, cwd=repo, env=env) as server:
-        started(server, {"sampling": {}})
-        job = server.call("fix_tests", proposer="sampling", wait_s=0).data["job_id"]
-        question = next_question(server)
-        cancelled = server.call("job_cancel", job_id=job).data
-        assert (cancelled["state"], cancelled["restored"]) == ("done", True)
-        assert whole_state(repo) == before
-        job = server.call("fix_tests", proposer="sampling", wait_s=0).data["job_id"]
-        question = next_question(server)
-        assert "test_total" in json.dumps(question["params"]["messages"])
-        answer = {"role": "assistant", "content": {"type": "text", "text": RIGHT}, "model": "theirs"}
-        server.send({"id": question["id"], "result": answer})
-        while (data := server.call("job_status", job_id=job, wait_s=30).data)["state"] == "running":
-            pass
-        assert data["outcome"]["reason"] == "fixed", data
-        assert (repo / "shop.py").read_text() == CODE.replace("-", "+")
-        assert server.close() == 0
+    with raw_server(argv, cwd=repo, env=env) as process:
+        client = {"name": "raw", "version": "1"}
+        params = {"protocolVersion": LEGACY_VERSION, "capabilities": {"sampling": {}}, "clientInfo": client}
+        process.request("initialize", params)
+        process.send({"method": "notifications/initialized"})
+        yield process
+        assert process.close() == 0
 
 
-def test_without_sampling_the_proposer_is_refused_before_anything_happens(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "repo", {"shop.py": CODE, "test_shop.py": TESTS})
-    argv = [*REGREEN, "serve", "--root", str(repo), "--mode", "auto"]
-    with raw_server(argv, cwd=repo, env=server_environment(tmp_path)) as server:
-        started(server, {})
-        answer = server.call("fix_tests", proposer="sampling")
-        assert (answer.is_error, answer.data["error"]["kind"]) == (True, "invalid_arguments")
-        assert "offers none" in answer.data["error"]["message"]
-        assert server.close() == 0
+def answered(server: RawServer, text: str) -> dict[str, Any]:
+    """The parameters of the next question, to which this is the model's answer."""
+    question = next_question(server)
+    answer = {"role": "assistant", "content": {"type": "text", "text": text}, "model": "theirs"}
+    server.send({"id": question["id"], "result": answer})
+    return question["params"]
+
+
+def test_a_run_tries_what_the_clients_model_says_and_is_cancelled_while_it_thinks(
+    server: RawServer, repo: Path
+) -> None:
+    before = whole_state(repo)
+    job = server.call("fix_tests", proposer="sampling", wait_s=0).data["job_id"]
+    assert "test_total" in json.dumps(answered(server, RIGHT.replace("+", "*"))["messages"])
+    assert "+    return sum(prices) * shipping" in next_question(server)["params"]["messages"][0]["content"]["text"]
+    cancelled = server.call("job_cancel", job_id=job).data
+    assert (cancelled["state"], cancelled["restored"]) == ("done", True)
+    assert whole_state(repo) == before
+
+
+@thorough
+def test_a_run_is_fixed_by_the_clients_model(server: RawServer, repo: Path) -> None:
+    job = server.call("fix_tests", proposer="sampling", wait_s=0).data["job_id"]
+    answered(server, RIGHT)
+    while (data := server.call("job_status", job_id=job, wait_s=30).data)["state"] == "running":
+        pass
+    assert data["outcome"]["reason"] == "fixed", data
+    assert (repo / "shop.py").read_text() == CODE.replace("-", "+")
+
+
+def test_without_sampling_the_proposer_is_refused_before_anything_happens(repo: Path) -> None:
+    with engine_on(repo) as engine:
+        error = refused(engine, "fix_tests", proposer="sampling")
+        assert error["kind"] == "invalid_arguments" and "offers none" in error["message"]
