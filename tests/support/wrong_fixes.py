@@ -28,7 +28,7 @@ NEAR_MISSES: dict[str, tuple[str, str]] = {
         "return text[:width + len(marker)] + marker",
     ),
     "log-two": (
-        "return max(chosen, key=lambda h: h.secs, default=0)",
+        "return max(chosen, key=lambda h: h.secs or 0)",
         'return f"{value:.2f} {unit}" if unit != "B" else f"{n} B"',
     ),
     "org-two": (
