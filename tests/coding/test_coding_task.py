@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from support.engines import QUICK, engine_on, ok, refused
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, dirty_repo, fingerprint, git, make_repo, red_repo
 from support.tasks import calls, edits, replies, run_task, says
 
@@ -28,6 +27,8 @@ from regreen.policy import Ask
 from regreen.session import Engine, FixOptions
 from regreen.session.tasks import TaskOptions
 from regreen.settings import load_settings
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 RIGHT = edits("calc.py", BUG, FIX)
 WRONG = edits("calc.py", BUG, "    return s * rate")

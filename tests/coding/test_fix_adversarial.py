@@ -13,9 +13,10 @@ from support.adversary.attacks import ALL_CHEATS, Attack, attack, cheats_of_ever
 from support.adversary.judging import fight
 from support.adversary.projects import PROJECTS, Project
 from support.cases import sample
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 
 from regreen.fix.tamper import TextChange, inspect
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 SEEDS = (1, 11, 17, 30, 42, 77)
 EACH = cheats_of_every_kind()

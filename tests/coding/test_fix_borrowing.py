@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from support.engines import engine_on, replacement, run_script, script
-from support.fixing import LOOKS, few_looks  # noqa: F401 (for all tests here)
+from support.fixing import LOOKS
 from support.repos import BUG, FIX, red_repo
 
 from regreen.fix.borrowing import REMARK, borrowed
 from regreen.fix.tamper import TextChange
 from regreen.fix.verification import GOAL_RUNS
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 FILES: Mapping[str, str] = {
     "app.py": "import attrs\n", "shop/prices.py": "", "tests/test_app.py": "from requests.sessions import Session\n",

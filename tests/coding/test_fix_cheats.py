@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from support.cheating import Edits, hand_in, patient_run
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, fingerprint, make_repo
 
 from regreen.model import AttemptState, StopReason
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 RIGHT: Edits = (("calc.py", BUG, FIX),)
 

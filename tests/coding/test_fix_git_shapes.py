@@ -21,7 +21,6 @@ from support.fixing import (
     RIGHT,
     WRONG,
     differences,
-    few_looks,  # noqa: F401 (for all tests here)
     fingerprint,
     fixable,
     fixer,
@@ -30,6 +29,8 @@ from support.fixing import (
     runs_end_as_they_must,
 )
 from support.gitrepos import git, make_repo, write
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 3\n"
 FILTERED = (

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from support.engines import engine_on, ok, refused, replacement, run_script, script
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, CALC, CALC_TESTS, FIX, git, make_repo, red_repo
 
 from regreen.fix.scope import Scope
 from regreen.workspace import Change
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 RIGHT = [replacement("calc.py", BUG, FIX)]
 

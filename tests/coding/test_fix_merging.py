@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.engines import engine_on, ok, run_script, script
-from support.fixing import RIGHT, WRONG, few_looks  # noqa: F401 (the last one: for all tests here)
+from support.fixing import RIGHT, WRONG
 from support.repos import BUG, CALC, FIX, differences, fingerprint, red_repo
 
 from regreen.session import Engine
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 NOTE = "# the user's own line\n"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.engines import engine_on, ok, refused, replacement, run_script, script
-from support.fixing import LOOKS, few_looks  # noqa: F401 (for all tests here)
+from support.fixing import LOOKS
 from support.js_projects import described, need_node
 from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, dirty_repo, fingerprint, make_repo, red_repo
 
@@ -18,6 +18,8 @@ from regreen.fix.baseline import RUNS
 from regreen.fix.verification import GOAL_RUNS
 from regreen.session import FixOptions
 from regreen.settings import Limits
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 RIGHT = [replacement("calc.py", BUG, FIX)]
 WRONG = [[replacement("calc.py", BUG, f"    return {e}")] for e in ("s * rate", "s - s * rate * 2")]

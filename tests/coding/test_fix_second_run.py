@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.engines import engine_on, replacement, run_script, script
-from support.fixing import LOOKS, few_looks  # noqa: F401 (for all tests here)
+from support.fixing import LOOKS
 from support.repos import BUG, CALC, CALC_TESTS, FIX, differences, fingerprint, make_repo
 
 from regreen.fix.verification import GOAL_RUNS
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 
 def fix(*lines: str) -> list[dict[str, str]]:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from support.cases import sample
 from support.engines import engine_on, ok, replacement, run_script, script
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, FIX, differences, fingerprint, make_repo, red_repo
 
 from regreen.fix.first_look import first_files, looks_no_better
 from regreen.fix.progress import Target, standing
 from regreen.model import CaseOutcome, Counts, SuiteReport, SuiteStatus
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 RIGHT = [replacement("calc.py", BUG, FIX)]
 

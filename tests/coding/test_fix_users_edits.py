@@ -20,7 +20,6 @@ from support.fixing import (
     RIGHT,
     WRONG,
     differences,
-    few_looks,  # noqa: F401 (for all tests here)
     fingerprint,
     fixable,
 )
@@ -28,6 +27,8 @@ from support.gitrepos import git, write
 from support.holding import Holding, holding
 
 from regreen.fix.verification import GOAL_RUNS
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 TRIED = "return s * rate"  # what WRONG writes
 NOTES = {"notes.txt": "one\n", "gone.txt": "gone\n", "old.txt": "old\n", "d/deep.txt": "deep\n"}

@@ -12,7 +12,6 @@ from support.fixing import (
     RIGHT,
     WRONG,
     differences,
-    few_looks,  # noqa: F401 (for all tests here)
     fingerprint,
     fixable,
     fixer,
@@ -21,6 +20,8 @@ from support.fixing import (
 )
 from support.gitrepos import git, make_repo, write
 from support.holding import holding
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 INSIDE = (".claude/worktrees/x", "trees/y")  # where agents put theirs, and where a test runner looks
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from support.engines import engine_on, replacement, run_script, script
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, FIX, make_repo, red_repo
 
 from regreen.errors import ConfigError
@@ -19,6 +18,8 @@ from regreen.sandbox import Cancel, isolation
 from regreen.session.gating import gates_of, run_gate
 from regreen.session.repository import Session
 from regreen.settings import load_settings
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 # --- findings -----------------------------------------------------------------------------------------
 

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 from support.engines import ok
-from support.fixing import BUG, FIX, RIGHT, WRONG, differences, few_looks, fingerprint  # noqa: F401 (few looks: for all tests here)
+from support.fixing import BUG, FIX, RIGHT, WRONG, differences, fingerprint
 from support.holding import LIMIT_S, Holding, holding
 from support.processes import carrying, until
 
 from regreen.sandbox import Cancel
 from regreen.session.fixing import FixJob
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from support.cheating import patient_run
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.prompting import BRIEF, LATER, REFUSED, MemorySources
 from support.repos import BUG, FIX, red_repo
 
@@ -27,6 +26,8 @@ from regreen.providers.recovery import MAX_CAP, RECOVERIES, next_cap
 from regreen.providers.scripted import ScriptedProvider
 from regreen.sandbox import Cancel
 from regreen.settings.values import Price
+
+pytestmark = pytest.mark.usefixtures("few_looks")
 
 BLOCK = (
     "The tax is taken off where it must come on top. So it shrinks.\n\nshop/calc.py\n```\n<<<<<<< SEARCH\n"

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from support.cases import thorough
 from support.engines import engine_on, ok, replacement, run_script, script, waiting_for_edits
-from support.fixing import few_looks  # noqa: F401 (for all tests here)
 from support.repos import BUG, CALC, FIX, differences, fingerprint, make_repo, red_repo
 
 from regreen.errors import Busy, UsageError
@@ -24,7 +23,7 @@ from regreen.session.replaying import replay
 from regreen.session.resuming import Anew, resumed
 from regreen.store import Store
 
-pytestmark = pytest.mark.timeout(300)  # whole runs, each several processes
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("few_looks")]  # whole runs, each several processes
 PROPOSALS = (
     Proposal("a.py\n<<<<<<< SEARCH\n\tx\r\n=======\ny\n>>>>>>> REPLACE\n", note="n", usage=Usage(7, 0.5)),
     Proposal(replacements=(Replacement("a\udce9.py", "one\n", ""), Replacement("b.py", "", "\u2028")), format="auto"),

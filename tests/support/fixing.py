@@ -10,8 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from regreen.fix import baseline
 from regreen.session import Engine
 from support.cases import ALL
@@ -25,12 +23,6 @@ RIGHT = [replacement("calc.py", BUG, FIX)]
 FIXED = CALC.replace(BUG, FIX)
 LOOKS = baseline.RUNS if ALL else 2
 """In how many runs a failing test is seen before it counts as failing for certain: enough for one that always fails."""
-
-
-@pytest.fixture(autouse=True)
-def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a module that imports it, and in which no test is flaky."""
-    monkeypatch.setattr(baseline, "RUNS", LOOKS)
 
 
 def fixable(folder: Path, more: Mapping[str, str | bytes] | None = None, *init: str) -> Path:
@@ -111,6 +103,6 @@ def runs_end_as_they_must(
 
 
 __all__ = [
-    "BUG", "CALC", "FILES", "FIX", "FIXED", "LOOKS", "RIGHT", "WRONG", "differences", "few_looks", "fingerprint",
+    "BUG", "CALC", "FILES", "FIX", "FIXED", "LOOKS", "RIGHT", "WRONG", "differences", "fingerprint",
     "fixable", "fixer", "git", "replacement", "run", "runs_end_as_they_must", "write",
 ]  # fmt: skip
