@@ -80,6 +80,8 @@ class Job:
         self._on_cancel: Callable[[], None] = lambda: None
         self._settled: Callable[[], bool] = lambda: True
         self._thread: threading.Thread | None = None
+        self.on_change: Callable[[], None] = lambda: None
+        """Called, from any thread, when state or progress have changed."""
         self._told_at = -_TOLD_EVERY_S
         pid = os.getpid()
         with store.transaction() as db:
@@ -165,6 +167,7 @@ class Job:
         with self._changed:
             self._state = state
             self._changed.notify_all()
+        self.on_change()
 
     def set_progress(self, text: str) -> None:
         with self._changed:
@@ -176,6 +179,7 @@ class Job:
         if tell:
             with suppress(OSError):  # only a service to those who ask from elsewhere
                 (self._store.run_folder(self.id) / _PROGRESS).write_text(text, "utf-8", "backslashreplace")
+            self.on_change()
 
     def resume(self) -> bool:
         """`waiting_for_edits` -> `running`, for exactly one caller; False where it was not waiting."""
@@ -227,10 +231,21 @@ class Jobs:
         self._store = store
         self._live: dict[str, Job] = {}
         self._lock = threading.Lock()
+        self._watchers: tuple[Callable[[str], None], ...] = ()
+
+    def watch(self, watcher: Callable[[str], None]) -> None:
+        """Let `watcher` hear the id of each job whose state or progress has changed, from any thread."""
+        with self._lock:
+            self._watchers = (*self._watchers, watcher)
 
     def add(self, job: Job) -> None:
+        job.on_change = lambda: self._tell(job.id)
         with self._lock:
             self._live[job.id] = job
+
+    def _tell(self, job_id: str) -> None:
+        for watcher in self._watchers:
+            watcher(job_id)
 
     def live(self, job_id: str) -> Job | None:
         return self._live.get(job_id)

@@ -15,13 +15,14 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import Refused, RegreenError
 
 if TYPE_CHECKING:
     from regreen.sandbox import Cancel
+    from regreen.session.recording import RunRecord
     from regreen.wire import Json
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ HEARTBEAT_S = 3.0
 _TICK_S = 0.5
 _RECOVERY_WAIT_S = 20.0
 
+T = TypeVar("T")
 Report: TypeAlias = Callable[[float, str], Awaitable[None]]
 
 
@@ -77,6 +79,12 @@ class ToolEngine(Protocol):
         cancel: Cancel | None = None,
         offers: Offers = NOTHING,
     ) -> Answer: ...
+
+    def run_events(self, run_id: str, *, after: int = 0, limit: int = 1000) -> tuple[dict[str, Json], ...]: ...
+
+    def known_runs(self, *, limit: int = 20) -> tuple[RunRecord, ...]: ...
+
+    def watch_jobs(self, watcher: Callable[[str], None]) -> None: ...
 
     def recover(self) -> object: ...
 
@@ -157,6 +165,12 @@ class Caller:
                 raise
             return done.result()
 
+    async def do(self, name: str, work: Callable[[ToolEngine], T]) -> T:
+        """What `work` gives, done on the engine in a thread of its own. Raises what it raises (RegreenError)."""
+        self._slot.start()
+        async with self._turn:
+            return await _in_thread(f"regreen-{name}", lambda: work(self._slot.ready()))
+
     def _answer(
         self,
         tool: str,
@@ -204,8 +218,15 @@ async def _accompany(done: asyncio.Future[Answer], said: _Said, report: Report) 
             await report(round(now - started, 2), text if news else f"{text} ({now - started:.0f} s)")
 
 
-def _in_thread(name: str, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
-    outcome: concurrent.futures.Future[Answer] = concurrent.futures.Future()
+def _in_thread(name: str, work: Callable[[], T]) -> asyncio.Future[T]:
+    outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
-    threading.Thread(target=lambda: outcome.set_result(work()), name=name, daemon=True).start()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as e:  # noqa: BLE001  (raised again by whoever waits)
+            outcome.set_exception(e)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
     return asyncio.wrap_future(outcome)

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from regreen_server import pipes
-from regreen_server.app import Offer, create_server
+from regreen_server.app import create_server
 from regreen_server.calls import Caller, EngineSlot, ToolEngine
 from regreen_server.lifecycle import CLOSE_LIMIT_S, EXIT_DONE, Guard
+from regreen_server.tool_list import Offer
 
 if TYPE_CHECKING:
     from regreen.settings import Settings

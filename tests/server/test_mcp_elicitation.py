@@ -14,8 +14,9 @@ from mcp_types import ElicitResult, ErrorData
 
 from regreen.agent.offers import NOTHING, Offers
 from regreen.sandbox import Cancel
-from regreen_server.app import Offer, create_server
+from regreen_server.app import create_server
 from regreen_server.calls import Caller, EngineSlot
+from regreen_server.tool_list import Offer
 
 
 @dataclass

@@ -22,8 +22,9 @@ from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import RegreenError
 from regreen.providers.messages import ModelRequest, said
 from regreen.providers.sampling import SamplingProvider
-from regreen_server.app import Offer, create_server
+from regreen_server.app import create_server
 from regreen_server.calls import Caller, EngineSlot
+from regreen_server.tool_list import Offer
 
 QUESTION = ModelRequest("Be brief.", (said("user", "What?"), said("assistant", "Hm."), said("user", "Say it.")))
 CODE = "def total(prices, shipping):\n    return sum(prices) - shipping\n"

@@ -223,7 +223,7 @@ COMMANDS: tuple[Command, ...] = (
              _option("--toolsets", choices=("core", "all"), default="all", help="how many tools to offer"),
              _PYTHON)),
     Command("setup", "write the configuration of an MCP client", "regreen setup claude-desktop --root ~/src/shop",
-            "doors:setup",
+            "setting_up:setup",
             (_option("client", metavar="CLIENT", help="claude-desktop"),
              _option("--root", **_MANY, metavar="DIR", help="folder to be served; may be repeated"),
              _option("--print", action="store_true", dest="print_only", help="print it, write nothing"),

@@ -20,8 +20,9 @@ from regreen.model import RestoreReport
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.session import trust
+from regreen.session.diary import DIARY, events_after
 from regreen.session.handlers import HANDLERS, Call, OnProgress
-from regreen.session.recording import find_run
+from regreen.session.recording import RunRecord, find_run, recorded_runs
 from regreen.session.repository import Approve, Session
 from regreen.session.resolve import resolve
 from regreen.settings import Settings
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
     from regreen.session.tasks import TaskJob, TaskOptions
 
 _log = logging.getLogger(__name__)
+_MOST_RUNS = 500  # that are looked through for those of the allowed roots
 _MOST_SAID = 4_000  # characters of an error: callers may name things of any length
 
 
@@ -222,6 +224,28 @@ class Engine:
     def fix_job(self, job_id: str) -> FixJob | None:
         """A fix run of this engine, running or ended."""
         return self._fixes.get(job_id)
+
+    def known_runs(self, *, limit: int = 20) -> tuple[RunRecord, ...]:
+        """The fix runs and coding tasks in the store that lie inside of the allowed roots, the newest first."""
+        known = recorded_runs(self.store, limit=limit if not self.settings.roots else _MOST_RUNS)
+        return tuple(run for run in known if self.may_tell(run))[:limit]
+
+    def run_events(self, run_id: str, *, after: int = 0, limit: int = 1000) -> tuple[dict[str, Json], ...]:
+        """The recorded events of a run behind the one numbered `after`, in order, redacted, at most `limit`; of any
+        process that shares the state folder. Raises UsageError (`not_found`) for a run that is not known here."""
+        run = find_run(self.store, run_id)
+        if not self.may_tell(run):
+            raise UsageError("not_found", f"there is no run {run_id!r}", "give a job_id that this server told")
+        return events_after(self.store.run_folder(run.id) / DIARY, after, limit)
+
+    def may_tell(self, run: RunRecord) -> bool:
+        """Is the run's repository one that this engine serves?"""
+        roots = self.settings.roots
+        return not roots or (bool(run.root) and any(run.folder.is_relative_to(root) for root in roots))
+
+    def watch_jobs(self, watcher: Callable[[str], None]) -> None:
+        """Let `watcher` hear the id of each job of this process whose state or progress changed, from its threads."""
+        self.jobs.watch(watcher)
 
     def close(self) -> None:
         """End every job, restore what they changed, close the store. Safe to call twice."""

@@ -20,6 +20,7 @@ from regreen.model import Attempt, Outcome, Proposal, StopReason, TamperPolicy, 
 from regreen.proposers.caller import CallerProposer
 from regreen.proposers.chain import ChainProposer
 from regreen.proposers.scripted import ScriptedProposer
+from regreen.session.diary import DIARY
 from regreen.session.fix_bench import bench_of
 from regreen.session.modelling import Models, close
 from regreen.session.recording import masked, request_of
@@ -194,7 +195,7 @@ def _assemble(session: Session, options: FixOptions, models: Models) -> FixJob:
         scope = replace(scope, why_not=default_paths(session, options.selection).why_not)
     request = FixRequest(run_id, options.selection, scope, rules, options.keep_partial, options.history)
     folder = session.store.run_folder(run_id)
-    log = EventLog(run_id, folder / "events.jsonl", session.redact, time.time)
+    log = EventLog(run_id, folder / DIARY, session.redact, time.time)
     asked = request_of(session, options, rules, script)
     job = Job(run_id, "fix", session.key, session.store, asked)
     session.jobs.add(job)

@@ -25,6 +25,7 @@ from regreen.proposers.fitting import fenced
 from regreen.providers.configured import make_client
 from regreen.providers.messages import Delta, TextDelta
 from regreen.providers.meter import Budget, Meter
+from regreen.session.diary import DIARY
 from regreen.session.fix_bench import bench_of
 from regreen.session.recording import masked
 from regreen.session.repository import Session
@@ -191,7 +192,7 @@ class _Work:
         meter = Meter(Budget(options.budget_tokens, options.budget_usd, budget_s), self._waiting.clock)
         run_id = new_id("job")
         folder = session.store.run_folder(run_id)
-        log = EventLog(run_id, folder / "events.jsonl", session.redact, time.time)
+        log = EventLog(run_id, folder / DIARY, session.redact, time.time)
         self._log = log
         self._meter = meter
         self._client = self._make_client(meter)
