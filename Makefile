@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-all test-other lint format bench adversarial crash-fuzz node tools lock clean
+.PHONY: help setup demo test test-all test-other lint format bench adversarial crash-fuzz soak opening bundle node tools lock clean
 
 help:
 	@echo "make demo    a red example repository, turned green offline"
 	@echo "make test    lint, then the tests; make test-all: all rows of the tables that they take samples of"
-	@echo "make lint | format | bench | adversarial | crash-fuzz | node | tools | setup | lock | clean"
+	@echo "make lint | format | bench | adversarial | crash-fuzz | soak | opening | bundle | node |"
+	@echo "     tools | setup | lock | clean"
 
 setup: $(STAMP)
 
@@ -59,6 +60,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/loop.py
 	$(BIN)/python benchmarks/agent.py
 	$(BIN)/python benchmarks/model_fix.py
+	$(BIN)/python benchmarks/mcp.py
 	$(BIN)/python benchmarks/repo.py --synthetic 100000 $(TREES)
 
 # Fix runs over every bug case, and a thousand with hostile proposals.
@@ -69,6 +71,18 @@ adversarial: $(STAMP)
 # Kills hundreds of fix runs at random moments; `--only SEED` runs one of them again.
 crash-fuzz: $(STAMP)
 	$(BIN)/python scripts/crash_fuzz.py --jobs $(JOBS)
+
+# Two thousand calls of many clients at once; afterwards nothing may be left.
+soak: $(STAMP)
+	$(BIN)/python scripts/soak.py
+
+# What the MCP server answers before its SDK is loaded; made again after changing tools, prompts or capabilities.
+opening: $(STAMP)
+	$(BIN)/python scripts/opening_data.py
+
+# The MCP bundle, dist/regreen-VERSION.mcpb.
+bundle: $(STAMP)
+	@$(BIN)/python scripts/bundle.py
 
 # Needs uv. The lock holds names and versions only, so that any index can serve it.
 lock:

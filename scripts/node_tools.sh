@@ -13,3 +13,4 @@ if ! command -v npm >/dev/null 2>&1; then
 fi
 sh tests/node/install.sh || echo "SKIPPED: the Node test clients (see above)"
 sh tests/js_runners/install.sh || echo "SKIPPED: the test runners of JavaScript (see above)"
+sh tests/browser/install.sh || echo "SKIPPED: the test browser (see above)"

@@ -21,7 +21,7 @@ EventKind: TypeAlias = Literal[
     "tests_progress", "tests_finished", "gate_finished", "verification_failed", "attempt_finished", "restored",
     "budget", "search_progress", "recovered", "error", "run_finished", "turn_started", "model_request",
     "model_response", "model_retry", "text_delta", "tool_call", "tool_result", "permission", "stuck", "step",
-    "verified",
+    "verified", "steered", "webhook",
 ]  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 A job is recorded in the store when it begins and when it ends, so that its result survives the process. What a job
 does is handed in; here is only its life: `running` -> (`waiting_for_edits` <-> `running`) -> `done`. Seen from another
-process it is `running` while its own process lives, `interrupted` when that has died and nobody has put back yet what
-the job changed, and `done` after that.
+process it is as it has shown itself last while its own process lives, `interrupted` when that has died and nobody has
+put back yet what the job changed, and `done` after that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any, Literal, TypeAlias
 
-from regreen.errors import Busy, RegreenError, UsageError
+from regreen.errors import RegreenError, UsageError
 from regreen.model import Counts, SuiteReport, SuiteStatus
 from regreen.sandbox import Cancel
 from regreen.store import Store, no_room
@@ -74,6 +74,7 @@ class Job:
         self.error: RegreenError | None = None
         self._store = store
         self._changed = threading.Condition()
+        self._showing = threading.Lock()
         self._state: JobState = "running"
         self._progress = "starting"
         self._view: View = dict
@@ -148,7 +149,7 @@ class Job:
         try:
             with self._store.transaction() as db:
                 db.execute(
-                    "UPDATE runs SET state = 'done', finished = ?, result = ? WHERE id = ?",
+                    "UPDATE runs SET state = 'done', finished = ?, result = ?, shown = '' WHERE id = ?",
                     (time.time(), json.dumps(self.data(done=True)), self.id),
                 )
         except RegreenError as e:
@@ -163,10 +164,22 @@ class Job:
         progress: dict[str, Json] = {} if state == "done" else {"progress": self._progress}
         return {**head, **progress, **self._view()}
 
+    def show(self) -> None:
+        """Write down what `data` says now, for those who ask in another process."""
+        with self._showing:
+            told = json.dumps(self.data())
+            try:
+                with self._store.transaction() as db:
+                    db.execute("UPDATE runs SET shown = ? WHERE id = ? AND finished IS NULL", (told, self.id))
+            except RegreenError as e:  # only a service: the run goes on, and its end is recorded anyway
+                _log.warning("job %s: its state could not be written down: %s", self.id, e)
+
     def set_state(self, state: JobState) -> None:
         with self._changed:
-            self._state = state
+            before, self._state = self._state, state
             self._changed.notify_all()
+        if state not in ("done", before):
+            self.show()
         self.on_change()
 
     def set_progress(self, text: str) -> None:
@@ -187,7 +200,8 @@ class Job:
             if self._state != "waiting_for_edits":
                 return False
             self._state = "running"
-            return True
+        self.show()  # before what it is to do is handed in: nothing older can be written after it
+        return True
 
     def wait(
         self, seconds: float, *, on_progress: Callable[[str], None] | None = None, cancel: Cancel | None = None
@@ -242,6 +256,7 @@ class Jobs:
         job.on_change = lambda: self._tell(job.id)
         with self._lock:
             self._live[job.id] = job
+        self._tell(job.id)
 
     def _tell(self, job_id: str) -> None:
         for watcher in self._watchers:
@@ -263,21 +278,16 @@ class Jobs:
         if row["finished"] is not None:
             return self._ended(row)
         if lives(row["pid"], row["born"]):
-            progress = f"{self._told(job_id)} (in another process, {row['pid']})"
-            return {"job_id": job_id, "state": "running", "progress": progress, "attempts": self._attempts(job_id)}
+            return self._shown(row)
         progress = f"interrupted: process {row['pid']} ended in the middle of it; what it changed is put back when "
         progress += f"{row['root'] or 'its repository'} is used next"
         return {"job_id": job_id, "state": "interrupted", "progress": progress, "attempts": self._attempts(job_id)}
 
-    def cancel_recorded(self, job_id: str) -> dict[str, Json]:
-        """The result of an ended job of another process. Raises Busy for one that runs there: only that can end it."""
+    def owner(self, job_id: str) -> int:
+        """The number of the living process that a job of elsewhere runs in, 0 where it has ended, or its process has.
+        Raises UsageError (`not_found`)."""
         row = self._row(job_id)
-        if row["finished"] is None and lives(row["pid"], row["born"]):
-            raise Busy(
-                f"{job_id} runs in another process ({row['pid']}), in {row['root'] or 'a repository unknown here'}",
-                f"cancel it there, or end process {row['pid']}: what it changed is then put back",
-            )
-        return self.recorded(job_id)
+        return row["pid"] if row["finished"] is None and lives(row["pid"], row["born"]) else 0
 
     def tidy(self) -> None:
         """Close test runs whose process has died; a fix run is closed by whoever puts back what it changed."""
@@ -302,6 +312,16 @@ class Jobs:
         if row["kind"] == "fix" and not result.get("attempts"):  # closed by another process than its own
             result["attempts"] = self._attempts(row["id"])
         return {"job_id": row["id"], "state": "done", **result}
+
+    def _shown(self, row: Row) -> dict[str, Json]:
+        """A job that runs in another process, as it would say itself there."""
+        shown: dict[str, Json] = json.loads(row["shown"]) if row["shown"] else {}
+        if not shown and row["kind"] == "test":
+            shown = {"status": "running"}
+        if not shown and row["kind"] == "fix":
+            shown = {"attempts": self._attempts(row["id"])}
+        state = shown.get("state", "running")
+        return {**shown, "job_id": row["id"], "state": state, "progress": self._told(row["id"])}
 
     def _attempts(self, job_id: str) -> list[Json]:
         rows = self._store.rows("SELECT attempt FROM attempts WHERE run = ? ORDER BY number", job_id)

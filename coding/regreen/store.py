@@ -76,8 +76,16 @@ CREATE TABLE attempts (
 ALTER TABLE runs ADD COLUMN born TEXT NOT NULL DEFAULT '';
 """  # born: what tells the process of this pid from another that gets the same number later
 _SAME_AGAIN = "ALTER TABLE seen_changed ADD COLUMN sha TEXT NOT NULL DEFAULT ''"
+_MESSAGES = """
+CREATE TABLE messages (
+    id TEXT PRIMARY KEY, run TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, sent REAL NOT NULL,
+    taken REAL, reply TEXT, result TEXT);
+CREATE INDEX messages_by_run ON messages (run);
+CREATE INDEX messages_not_taken ON messages (sent) WHERE taken IS NULL;
+ALTER TABLE runs ADD COLUMN shown TEXT NOT NULL DEFAULT '';
+"""  # shown: what a run tells of itself while it is not done, for those who ask in another process
 # Each makes one version out of the last.
-_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES, _ATTEMPTS_AND_OWNERS, _SAME_AGAIN)
+_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES, _ATTEMPTS_AND_OWNERS, _SAME_AGAIN, _MESSAGES)
 SCHEMA_VERSION = len(_MIGRATIONS)
 
 _FORGETTABLE = """
@@ -236,6 +244,7 @@ class Store:
             with self.transaction() as db:
                 db.execute(f"DELETE FROM runs WHERE id IN ({_FORGETTABLE})", (keep_rows,))
                 db.execute("DELETE FROM attempts WHERE run NOT IN (SELECT id FROM runs)")
+                db.execute("DELETE FROM messages WHERE run NOT IN (SELECT id FROM runs)")
 
     def close(self) -> None:
         with self._guard:

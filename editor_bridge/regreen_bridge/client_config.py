@@ -14,19 +14,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import cast
 
-from regreen.errors import ConfigError, EnvironmentFault
+from regreen.errors import ConfigError, EnvironmentFault, UsageError
 from regreen.wire import Json, internal, to_object
 from regreen_bridge import clients, documents
+from regreen_bridge.clients import Client, Scope, Where
+from regreen_bridge.documents import KeyPath
+from regreen_bridge.shapes import Launch, launch_of
 
 SERVER_NAME = "regreen"
 _PLAIN_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
+_PROGRAMS = ("git", "node", "uv")  # that runs look for; git there must be, the others may
 _FOLDERS = ("REGREEN_STATE_DIR", "REGREEN_CACHE_DIR")  # trust is kept there: the server must look in the same place
+_BOM = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
 class SetupRequest:
-    """What is wanted. `python` is the interpreter that runs regreen, `stamp` marks the backup."""
+    """What is wanted. `python` is the interpreter that runs regreen, `stamp` marks the backup. The scope `project`
+    means the client's file inside of the one root."""
 
     client: str
     roots: tuple[Path, ...]
@@ -35,6 +42,27 @@ class SetupRequest:
     platform: str
     python: Path
     stamp: str
+    scope: Scope = "user"
+
+    @property
+    def where(self) -> Where:
+        """The machine as the table of clients sees it."""
+        return Where(self.platform, clients.home_folder(self.environ), self.environ)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Our entry in the file of a client, and how it starts the server."""
+
+    client: str
+    file: Path
+    launch: Launch
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that it serves."""
+        pairs = zip(self.launch.args, self.launch.args[1:], strict=False)
+        return tuple(Path(value) for name, value in pairs if name == "--root")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +86,11 @@ class SetupReport:
 def show(request: SetupRequest) -> SetupReport:
     """The document to paste; nothing is written."""
     client = clients.find(request.client)
-    config: dict[str, Json] = {client.key: {SERVER_NAME: entry(request)}}
-    text = documents.with_entry("", client.key, SERVER_NAME, entry(request), where="")
-    return SetupReport(client.name, str(_file(client, request)), changed=False, config=config, shown=text.rstrip("\n"))
+    path, shape = client.layout({})
+    made = shape(launch(request))
+    text = documents.with_entry("", path, SERVER_NAME, made, dialect=client.dialect, where="")
+    return SetupReport(client.name, str(_file(client, request)), changed=False, config=_under(path, made),
+                       shown=text.rstrip("\n"))  # fmt: skip
 
 
 def write(request: SetupRequest) -> SetupReport:
@@ -68,13 +98,18 @@ def write(request: SetupRequest) -> SetupReport:
     client = clients.find(request.client)
     file = _file(client, request)
     before = _read(file)
-    after = documents.with_entry(before or "", client.key, SERVER_NAME, entry(request), where=str(file))
-    backup = _replace(file, before, after, request.stamp)
-    changed = after != before
-    config: dict[str, Json] = {client.key: {SERVER_NAME: entry(request)}}
+    text = (before or "").removeprefix(_BOM)
+    content = documents.read(text, client.dialect, str(file))
+    path, shape = client.layout(content)
+    old = documents.find_entry(content, path, SERVER_NAME, str(file))
+    made = _kept(old, shape(launch(request)))
+    after = documents.with_entry(text, path, SERVER_NAME, made, dialect=client.dialect, where=str(file))
+    changed = after != text
+    backup = _replace(file, before, (before or "")[: len(before or "") - len(text)] + after, request.stamp)
     what = f"{client.title} will start regreen: {client.afterwards}" if changed else f"{file}: already as wanted"
-    return SetupReport(client.name, str(file), changed, config, documents.difference(before or "", after, str(file)),
-                       backup, (what, *_warnings(request)), written=True)  # fmt: skip
+    return SetupReport(client.name, str(file), changed, _under(path, made),
+                       documents.difference(text, after, str(file)), backup, (what, *_warnings(request)),
+                       written=True)  # fmt: skip
 
 
 def remove(request: SetupRequest) -> SetupReport:
@@ -82,22 +117,67 @@ def remove(request: SetupRequest) -> SetupReport:
     client = clients.find(request.client)
     file = _file(client, request)
     before = _read(file)
-    after = documents.without_entry(before or "", client.key, SERVER_NAME, where=str(file))
-    if before is None or after == before:
+    text = (before or "").removeprefix(_BOM)
+    path, _ = client.layout(documents.read(text, client.dialect, str(file)))
+    after = documents.without_entry(text, path, SERVER_NAME, dialect=client.dialect, where=str(file))
+    if before is None or after == text:
         return SetupReport(client.name, str(file), changed=False, notes=(f"{file}: regreen is not in it",))
-    backup = _replace(file, before, after, request.stamp)
-    return SetupReport(client.name, str(file), changed=True, diff=documents.difference(before, after, str(file)),
+    backup = _replace(file, before, before[: len(before) - len(text)] + after, request.stamp)
+    return SetupReport(client.name, str(file), changed=True, diff=documents.difference(text, after, str(file)),
                        backup=backup, notes=(f"removed: {client.afterwards}",), written=True)  # fmt: skip
 
 
 def entry(request: SetupRequest) -> dict[str, Json]:
-    """The server's entry: an absolute command, what it serves, the PATH it needs, the folders that regreen keeps."""
+    """The server's entry in a new file of the client."""
+    _, shape = clients.find(request.client).layout({})
+    return shape(launch(request))
+
+
+def launch(request: SetupRequest) -> Launch:
+    """An absolute command, what it serves, the PATH it needs, the folders that regreen keeps. Never a key."""
     command, *arguments = _command(request.python)
     arguments += ["serve", *(part for root in request.roots for part in ("--root", str(root)))]
     if request.mode:
         arguments += ["--mode", request.mode]
     folders = {name: str(Path(request.environ[name]).absolute()) for name in _FOLDERS if request.environ.get(name)}
-    return {"command": command, "args": [*arguments], "env": {"PATH": _search_path(request.environ), **folders}}
+    return Launch(command, tuple(arguments), {"PATH": _search_path(request.environ), **folders})
+
+
+def configured(where: Where, root: Path | None = None) -> tuple[Found, ...]:
+    """Our entries in the files of all clients: the user's, or with `root` those inside of that project. A file that is
+    not understood is passed over: its client does not start us by it."""
+    found = (_found(c, _place(c, where, root)) for c in clients.CLIENTS if root is None or c.project)
+    return tuple(f for f in found if f is not None)
+
+
+def _found(client: Client, file: Path) -> Found | None:
+    try:
+        content = documents.read((_read(file) or "").removeprefix(_BOM), client.dialect, str(file))
+        path, _ = client.layout(content)
+        made = launch_of(documents.find_entry(content, path, SERVER_NAME, str(file)))
+    except ConfigError:
+        return None
+    return Found(client.name, file, made) if made is not None else None
+
+
+def _kept(old: object, made: dict[str, Json]) -> dict[str, Json]:
+    """Our entry with what the person or the client added to the old one: approvals, variables."""
+    if launch_of(old) is None:
+        return made
+    fields = cast("dict[str, Json]", old)
+    merged = {**fields, **made}
+    for name in ("env", "environment"):
+        theirs, ours = fields.get(name), made.get(name)
+        if isinstance(theirs, dict) and isinstance(ours, dict):
+            merged[name] = {**{k: v for k, v in theirs.items() if k not in _FOLDERS}, **ours}
+    return merged
+
+
+def _under(path: KeyPath, made: dict[str, Json]) -> dict[str, Json]:
+    config: dict[str, Json] = {SERVER_NAME: made}
+    for key in reversed(path):
+        config = {key: config}
+    return config
 
 
 def _command(python: Path) -> list[str]:
@@ -107,28 +187,41 @@ def _command(python: Path) -> list[str]:
 
 
 def _search_path(environ: Mapping[str, str]) -> str:
-    git = shutil.which("git", path=environ.get("PATH", ""))
-    if git is None:
+    found = {name: shutil.which(name, path=environ.get("PATH", "")) for name in _PROGRAMS}
+    if found["git"] is None:
         raise EnvironmentFault("environment", "git was not found on PATH", "install git, or put it on PATH")
-    return os.pathsep.join(dict.fromkeys((str(Path(git).absolute().parent), *_PLAIN_PATH)))
+    folders = [str(Path(program).absolute().parent) for program in found.values() if program is not None]
+    return os.pathsep.join(dict.fromkeys((*folders, *_PLAIN_PATH)))
 
 
 def _warnings(request: SetupRequest) -> tuple[str, ...]:
+    said: list[str] = []
     if any(part.startswith("archive-v") for part in request.python.parts):
-        return ("this regreen lives in a cache that may be cleared: install it with `uv tool install` first",)
-    return ()
+        said.append("this regreen lives in a cache that may be cleared: install it with `uv tool install` first")
+    if request.scope == "project":
+        said.append("the file holds paths of this machine: leave it out of commits")
+    return tuple(said)
 
 
-def _file(client: clients.Client, request: SetupRequest) -> Path:
-    """The client's file, with links resolved: a linked file is written where it really is."""
-    home = clients.home_folder(request.environ)
-    return Path(os.path.realpath(client.locate(request.platform, home, request.environ)))
+def _file(client: Client, request: SetupRequest) -> Path:
+    """The client's file, with links resolved: a linked file is written where it really is. Raises UsageError."""
+    if request.scope == "user":
+        return _place(client, request.where, None)
+    if len(request.roots) != 1:
+        raise UsageError("invalid_arguments", f"--scope project is about one folder, {len(request.roots)} are named",
+                         "name one with --root DIR")  # fmt: skip
+    return _place(client, request.where, request.roots[0])
+
+
+def _place(client: Client, where: Where, root: Path | None) -> Path:
+    files = client.places(where) if root is None else clients.project_files(client, root)
+    return Path(os.path.realpath(next((f for f in files if Path(f).exists()), files[0])))
 
 
 def _read(file: Path) -> str | None:
-    """The text of the file; None where there is none."""
+    """The text of the file as it is, ends of lines and mark included; None where there is none."""
     try:
-        return file.read_text("utf-8-sig")
+        return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as e:

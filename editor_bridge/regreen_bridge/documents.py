@@ -1,34 +1,61 @@
-"""Changing a client's JSON document: pure functions from text to text. Entries of others are kept as they are."""
+"""Changing a client's document: pure functions from text to text. Entries of others are kept as they are.
+
+The dialect says how the client reads its file: `json` (strict), `jsonc` (comments, trailing commas) or `toml`.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from regreen.errors import ConfigError
+from regreen_bridge import jsonc, toml_document
 
-Entry = Mapping[str, Any]
+Entry: TypeAlias = Mapping[str, Any]
+Dialect: TypeAlias = Literal["json", "jsonc", "toml"]
+KeyPath: TypeAlias = tuple[str, ...]
 
 
-def with_entry(text: str, key: str, name: str, entry: Entry, *, where: str) -> str:
+def read(text: str, dialect: Dialect, where: str) -> dict[str, Any]:
+    """The document's content; empty for an empty text. Raises ConfigError for one that is not understood."""
+    try:
+        content = toml_document.parse(text) if dialect == "toml" else _json(text, dialect)
+    except (ValueError, RecursionError) as e:  # TOML's reader sets no bound to depth
+        kind = "TOML" if dialect == "toml" else "JSON"
+        raise ConfigError(
+            "config_refused", f"{where}: not valid {kind}: {e}", "correct it; it was left as it is"
+        ) from e
+    return _object(content, where, "the document")
+
+
+def find_entry(content: Entry, path: KeyPath, name: str, where: str) -> object:
+    """What stands under `path` and `name`, None for nothing. Raises ConfigError where the way there is no object."""
+    at: dict[str, Any] = dict(content)
+    for n, key in enumerate(path):
+        at = _object(at.get(key, {}), where, f"`{'.'.join(path[: n + 1])}`")
+    return at.get(name)
+
+
+def with_entry(text: str, path: KeyPath, name: str, entry: Entry, *, dialect: Dialect, where: str) -> str:
     """The document with our entry set. The same text comes back if it is already there. Raises ConfigError."""
-    document = _parse(text, where)
-    servers = _servers(document, key, where)
-    if servers.get(name) == entry:
+    content = read(text, dialect, where)
+    if find_entry(content, path, name, where) == entry:
         return text
-    return _dump({**document, key: {**servers, name: dict(entry)}}, text)
+    if dialect == "toml":
+        return _checked(toml_document.with_entry(text, path, name, entry), where)
+    return jsonc.with_member(text, (*path, name), dict(entry))
 
 
-def without_entry(text: str, key: str, name: str, *, where: str) -> str:
+def without_entry(text: str, path: KeyPath, name: str, *, dialect: Dialect, where: str) -> str:
     """The document without our entry. The same text comes back if there is none. Raises ConfigError."""
-    document = _parse(text, where)
-    servers = _servers(document, key, where)
-    if name not in servers:
+    content = read(text, dialect, where)
+    if find_entry(content, path, name, where) is None:
         return text
-    return _dump({**document, key: {k: v for k, v in servers.items() if k != name}}, text)
+    if dialect == "toml":
+        return _checked(toml_document.without_entry(text, path, name), where)
+    return jsonc.without_member(text, (*path, name))
 
 
 def difference(before: str, after: str, name: str) -> str:
@@ -37,19 +64,16 @@ def difference(before: str, after: str, name: str) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def _parse(text: str, where: str) -> dict[str, Any]:
-    if not text.strip():
-        return {}
-    try:
-        document = json.loads(text, object_pairs_hook=_unique)
-    except ValueError as e:  # JSONDecodeError among them
-        raise ConfigError("config_refused", f"{where}: not valid JSON: {e}",
-                          "correct it; it was left as it is") from e  # fmt: skip
-    return _object(document, where, "the document")
+def _json(text: str, dialect: Dialect) -> object:
+    root = jsonc.parse(text) if dialect == "jsonc" or not text.strip() else _strict(text)
+    return {} if root is None else root.value
 
 
-def _servers(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
-    return _object(document.get(key, {}), where, f"`{key}`")
+def _strict(text: str) -> jsonc.Node | None:
+    """As the client reads it: a comment would make it refuse the whole file, so it is refused here too."""
+    root = jsonc.parse(text)  # first, since it bounds the depth
+    json.loads(text)
+    return root
 
 
 def _object(value: object, where: str, what: str) -> dict[str, Any]:
@@ -58,17 +82,8 @@ def _object(value: object, where: str, what: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a key that stands twice is refused, since writing it back would lose one of them."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [k for k, _ in pairs]
-        raise ValueError(f"the key {next(k for k in names if names.count(k) > 1)!r} stands twice in one object")
-    return found
-
-
-def _dump(document: Mapping[str, Any], like: str) -> str:
-    """The document's text, indented as the text it replaces where that can be told, and ended as it was."""
-    indent = re.search(r"^[ \t]+(?=\S)", like, re.MULTILINE)
-    end = "" if like.strip() and not like.endswith("\n") else "\n"
-    return json.dumps(document, indent=indent[0] if indent else 2, ensure_ascii=False) + end
+def _checked(text: str | None, where: str) -> str:
+    if text is None:
+        raise ConfigError("config_refused", f"{where}: it cannot be changed without touching what others put there",
+                          "paste what `--print` shows, or take the entry out by hand")  # fmt: skip
+    return text

@@ -22,7 +22,10 @@ from regreen.errors import Refused, RegreenError
 
 if TYPE_CHECKING:
     from regreen.sandbox import Cancel
+    from regreen.session.diary import Diary
+    from regreen.session.now import RunState
     from regreen.session.recording import RunRecord
+    from regreen.session.run_log import LogPage
     from regreen.wire import Json
 
 log = logging.getLogger(__name__)
@@ -67,6 +70,18 @@ class ErrorAnswer:
         return {"error": {"kind": self.kind, "message": self.message, "hint": self.hint}}
 
 
+class LiveJob(Protocol):
+    """A job of this process."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def state(self) -> str: ...
+
+    def data(self) -> Mapping[str, Json]: ...
+
+
 class ToolEngine(Protocol):
     """What the server needs of `regreen.session.Engine`."""
 
@@ -82,9 +97,31 @@ class ToolEngine(Protocol):
 
     def run_events(self, run_id: str, *, after: int = 0, limit: int = 1000) -> tuple[dict[str, Json], ...]: ...
 
-    def known_runs(self, *, limit: int = 20) -> tuple[RunRecord, ...]: ...
+    def known_runs(self, *, limit: int = 20, with_tests: bool = False) -> tuple[RunRecord, ...]: ...
+
+    def known_run(self, run_id: str) -> RunRecord: ...
+
+    def run_state(self, run_id: str) -> RunState: ...
+
+    def repo_of(self, run_id: str) -> str: ...
+
+    def diary(self, run_id: str, after: int = 0) -> Diary: ...
+
+    def steer(self, job_id: str, words: str) -> dict[str, Json]: ...
+
+    def run_report(self, run_id: str) -> Answer: ...
+
+    def run_log(self, run_id: str, *, offset: int = 0, size: int = 16_000) -> LogPage: ...
+
+    def job(self, job_id: str) -> LiveJob | None: ...
+
+    def seal_key(self) -> bytes: ...
 
     def watch_jobs(self, watcher: Callable[[str], None]) -> None: ...
+
+    def file_names(self, repo: str = "") -> tuple[str, ...]: ...
+
+    def last_failed(self, repo: str = "") -> tuple[str, ...]: ...
 
     def recover(self) -> object: ...
 
@@ -101,6 +138,11 @@ class EngineSlot:
         self._closed = False
         self._started = False
         self._recovered = threading.Event()
+        self._watchers: list[Callable[[LiveJob, str], None]] = []
+
+    def watch_jobs(self, watcher: Callable[[LiveJob, str], None]) -> None:
+        """Let `watcher` hear each job (and its id) of the engine whose state or progress changed, from any thread."""
+        self._watchers.append(watcher)
 
     def start(self) -> None:
         """Make the engine and recover, in the background; once. Call it from the event loop."""
@@ -108,11 +150,23 @@ class EngineSlot:
             self._started = True
             threading.Thread(target=self._recover, name="regreen-recover", daemon=True).start()
 
-    def ready(self) -> ToolEngine:
-        """The engine, after recovery: no call sees a tree that is half put back."""
+    def ready(self, *, recovered: bool = True) -> ToolEngine:
+        """The engine, after recovery: no call sees a tree that is half put back. `recovered=False` for what looks at
+        no tree."""
         engine = self._get()
-        self._recovered.wait(_RECOVERY_WAIT_S)
+        if recovered:
+            self._recovered.wait(_RECOVERY_WAIT_S)
         return engine
+
+    def use(self, work: Callable[[ToolEngine], T], *, recovered: bool = True) -> T:
+        """What `work` gives. Raises what it raises, and Refused (`cancelled`) where the engine was closed under it."""
+        engine = self.ready(recovered=recovered)
+        try:
+            return work(engine)
+        except Exception as e:
+            if self._closed:
+                raise _ending() from e
+            raise
 
     def close(self) -> None:
         with self._lock:
@@ -124,10 +178,18 @@ class EngineSlot:
     def _get(self) -> ToolEngine:
         with self._lock:
             if self._closed:
-                raise Refused("cancelled", "the server is ending", "start it again")
+                raise _ending()
             if self._engine is None:
-                self._engine = self._make()
+                self._engine = engine = self._make()
+                if self._watchers:
+                    engine.watch_jobs(lambda job_id: self._tell(engine, job_id))
             return self._engine
+
+    def _tell(self, engine: ToolEngine, job_id: str) -> None:
+        job = engine.job(job_id)
+        if job is not None:
+            for watcher in self._watchers:
+                watcher(job, job_id)
 
     def _recover(self) -> None:
         try:
@@ -146,6 +208,7 @@ class Caller:
     def __init__(self, slot: EngineSlot) -> None:
         self._slot = slot
         self._turn = asyncio.Semaphore(MAX_CALLS)
+        self._watchers: list[Callable[[str, Answer], None]] = []
 
     async def call(
         self, tool: str, arguments: Mapping[str, object], report: Report, *, offers: Offers = NOTHING
@@ -163,13 +226,29 @@ class Caller:
             except asyncio.CancelledError:  # never set it later: a job that the call began may go on
                 cancel.set()
                 raise
+            for watcher in self._watchers:
+                watcher(tool, done.result())
             return done.result()
 
-    async def do(self, name: str, work: Callable[[ToolEngine], T]) -> T:
-        """What `work` gives, done on the engine in a thread of its own. Raises what it raises (RegreenError)."""
+    async def do(self, name: str, work: Callable[[ToolEngine], T], *, recovered: bool = True) -> T:
+        """What `work` gives, done on the engine in a thread of its own. Raises what it raises (RegreenError).
+        `recovered=False`: it looks at no tree, and need not wait until one is whole again."""
         self._slot.start()
         async with self._turn:
-            return await _in_thread(f"regreen-{name}", lambda: work(self._slot.ready()))
+            return await _in_thread(f"regreen-{name}", lambda: self._slot.use(work, recovered=recovered))
+
+    async def look(self, name: str, work: Callable[[ToolEngine], T]) -> T:
+        """As `do`, for what looks at no tree and answers at once: it waits neither for recovery nor for its turn."""
+        self._slot.start()
+        return await _in_thread(f"regreen-{name}", lambda: self._slot.use(work, recovered=False))
+
+    def watch_jobs(self, watcher: Callable[[LiveJob, str], None]) -> None:
+        """Let `watcher` hear each job (and its id) whose state or progress changed, from any thread."""
+        self._slot.watch_jobs(watcher)
+
+    def watch_answers(self, watcher: Callable[[str, Answer], None]) -> None:
+        """Let `watcher` hear each tool's answers, on the event loop."""
+        self._watchers.append(watcher)
 
     def _answer(
         self,
@@ -189,6 +268,10 @@ class Caller:
             log.exception("fault %s in %s", identity, tool)
             return ErrorAnswer("internal", f"unexpected fault in `{tool}` ({identity})",
                                 f"the server's log has the details under {identity}")  # fmt: skip
+
+
+def _ending() -> Refused:
+    return Refused("cancelled", "the server is ending", "start it again")
 
 
 class _Said:

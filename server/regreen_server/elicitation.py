@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from mcp.server.session import ServerSession
+    from mcp_types import ClientCapabilities
 
     from regreen.agent.ask_user import AskUser
     from regreen.sandbox import Cancel
@@ -27,11 +28,7 @@ def offered(session: ServerSession) -> AskUser | None:
     An answer that was declined is "" (the agent decides by itself); a dialog that was closed, a client that has gone
     and a cancelled call are no answer at all.
     """
-    capabilities = session.client_capabilities
-    elicitation = capabilities.elicitation if capabilities is not None else None
-    if elicitation is None or not session.can_send_request:
-        return None
-    if elicitation.form is None and elicitation.url is not None:  # only pages; an empty capability means forms
+    if not offers_forms(session.client_capabilities) or not session.can_send_request:
         return None
     loop = asyncio.get_running_loop()
 
@@ -46,6 +43,12 @@ def offered(session: ServerSession) -> AskUser | None:
             return _answer(answer)
 
     return ask
+
+
+def offers_forms(capabilities: ClientCapabilities | None) -> bool:
+    """Can the client show a form? An empty capability means forms; it may also be for pages only."""
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def _take_back(answer: Future[str | None]) -> None:

@@ -23,12 +23,16 @@ _PARENT_CHECK_S = 1.0
 
 
 class Guard:
-    """Watches for the causes from a thread of its own; `close` is what must be done before the process may end."""
+    """Watches for the causes from a thread of its own; `close` is what must be done before the process may end.
 
-    def __init__(self, close: Callable[[], None], *, limit_s: float = CLOSE_LIMIT_S) -> None:
+    Without `watch_parent` the process outlives the one that started it."""
+
+    def __init__(self, close: Callable[[], None], *, limit_s: float = CLOSE_LIMIT_S, watch_parent: bool = True) -> None:
         self._close = close
         self._limit_s = limit_s
-        self._parent = os.getppid()
+        self._parent = os.getppid() if watch_parent else 0
+        self.code = EXIT_DONE
+        """What the process ends with, as far as is known."""
         self._asked: SimpleQueue[int] = SimpleQueue()  # its `put` may be called inside a signal handler
         self._closing = threading.Lock()
         self._closed = False
@@ -58,15 +62,15 @@ class Guard:
         self._asked.put(EXIT_INTERRUPTED if number == signal.SIGINT else EXIT_DONE)
 
     def _watch(self) -> None:
-        code = self._wait()
-        self.shut_down(code)
-        os._exit(code)  # not sys.exit: the main thread may sit in a read that never returns
+        self.code = self._wait()
+        self.shut_down(self.code)
+        os._exit(self.code)  # not sys.exit: the main thread may sit in a read that never returns
 
     def _wait(self) -> int:
         while True:
             try:
                 return self._asked.get(timeout=_PARENT_CHECK_S)
             except Empty:
-                if os.getppid() != self._parent:
+                if self._parent and os.getppid() != self._parent:
                     log.warning("the parent process is gone")
                     return EXIT_DONE

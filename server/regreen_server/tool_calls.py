@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regreen.agent.offers import Offers
 from regreen.wire import nearest
-from regreen_server import elicitation, sampling
+from regreen_server import approvals, elicitation, sampling
 from regreen_server.calls import Answer, Caller, ErrorAnswer
 from regreen_server.reporting import reporter
 
@@ -25,14 +25,19 @@ def caller_of(
     caller: Caller, offer: Offer
 ) -> Callable[[ServerRequestContext[Any], CallToolRequestParams], Awaitable[CallToolResult | InputRequiredResult]]:
     """What answers `tools/call`."""
+    approving = approvals.Approvals()
 
     async def call_tool(
         ctx: ServerRequestContext[Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         if params.name not in (names := [spec.name for spec in offer.tools()]):
             return as_call_result(_unknown_tool(params.name, names))
-        offers = Offers(sampling.offered(ctx.session), elicitation.offered(ctx.session))
-        return as_call_result(await caller.call(params.name, params.arguments or {}, reporter(ctx), offers=offers))
+        asked = approving.offered(ctx, params)
+        person = elicitation.offered(ctx.session)
+        offers = Offers(sampling.offered(ctx.session), person, asked.approve, asked.in_jobs)
+        result = await caller.call(params.name, params.arguments or {}, reporter(ctx), offers=offers)
+        question = approvals.input_required(asked.round_) if asked.round_ is not None else None
+        return question or as_call_result(result)
 
     return call_tool
 

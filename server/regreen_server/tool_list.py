@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from regreen_server import view
+
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
     from regreen.tools import ToolSpec
 
 FRESH_MS = 3_600_000
+# Claude Code puts a longer answer into a file unless the tool says that it may be long. Those below are as long as the
+# caller asked for (max_tokens, a range of lines), or hold a diff that is of use only as a whole.
+LONG_ANSWER_CHARS = 200_000
+LONG_ANSWERS = frozenset({"repo_skeleton", "extract_signatures", "repo_map", "read_file", "show_changes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +63,11 @@ def as_tool(spec: ToolSpec) -> Tool:
             idempotent_hint=spec.idempotent,
             open_world_hint=spec.open_world,
         ),
+        _meta=_meta(spec.name) or None,
     )
+
+
+def _meta(name: str) -> dict[str, Any]:
+    """What is for the host alone: it shows none of this to its model."""
+    long = {"anthropic/maxResultSizeChars": LONG_ANSWER_CHARS} if name in LONG_ANSWERS else {}
+    return {**view.tool_meta(name), **long}

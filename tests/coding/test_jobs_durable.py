@@ -76,31 +76,28 @@ def holder(root: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
         process.communicate()
 
 
-def test_a_job_of_another_process_is_seen_running_there_only_there_cancelled_and_waited_for(tmp_path: Path) -> None:
+def test_a_job_of_another_process_is_seen_as_it_is_there_and_waited_for(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine, holder(root) as (process, job):
         seen = ok(engine, "job_status", job_id=job, wait_s=0)
-        assert seen["state"] == "running"
-        assert f"in another process, {process.pid}" in seen["progress"]
+        assert seen["state"] == "waiting_for_edits"
         assert [(a["number"], a["state"]) for a in seen["attempts"]] == [(1, "same")]
-        error = refused(engine, "job_cancel", job_id=job)
-        assert error["kind"] == "busy"
-        assert str(process.pid) in error["message"]
-        assert str(root) in error["message"]
+        assert seen["brief"]["attempts_left"] == 5
         assert process.stdin is not None
         process.stdin.write("end\n")
         process.stdin.flush()
-        done = ok(engine, "job_status", job_id=job, wait_s=30)
+        assert until(lambda: ok(engine, "job_status", job_id=job, wait_s=5)["state"] == "done")
+        done = ok(engine, "job_status", job_id=job)
         assert (done["state"], done["outcome"]["reason"], done["outcome"]["restored"]) == ("done", "cancelled", True)
         assert ok(engine, "job_cancel", job_id=job)["restored"] is True
         assert refused(engine, "submit_fix", job_id=job, text="x")["kind"] == "invalid_arguments"
 
 
-def test_a_job_whose_process_was_killed_is_interrupted_elsewhere_and_put_back_at_home(tmp_path: Path) -> None:
+def test_a_job_whose_process_was_killed_is_put_back_at_home_and_unknown_elsewhere(tmp_path: Path) -> None:
     root, elsewhere = dirty_repo(tmp_path / "r"), red_repo(tmp_path / "other")
     before = fingerprint(root)
     with engine_on(root) as home, holder(root) as (process, job):
-        assert ok(home, "job_status", job_id=job, wait_s=0)["state"] == "running"
+        assert ok(home, "job_status", job_id=job, wait_s=0)["state"] == "waiting_for_edits"
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write("die in an attempt\n")
         process.stdin.flush()
@@ -108,9 +105,8 @@ def test_a_job_whose_process_was_killed_is_interrupted_elsewhere_and_put_back_at
         assert process.wait(60) == -signal.SIGKILL
         assert differences(before, fingerprint(root)) != []
         with engine_on(elsewhere) as other:
-            seen = ok(other, "job_status", job_id=job)
-            assert seen["state"] == "interrupted"
-            assert str(root) in seen["progress"]
+            for tool in ("job_status", "job_cancel"):
+                assert refused(other, tool, job_id=job)["kind"] == "not_found", "it serves another repository"
         assert differences(before, fingerprint(root)) != []
         done = ok(home, "job_status", job_id=job)
         assert (done["state"], done["outcome"]["reason"], done["outcome"]["restored"]) == ("done", "cancelled", True)

@@ -82,12 +82,13 @@ def test_records_outlive_the_process(tmp_path: Path) -> None:
     second.close()
 
 
-_BACK_TO_3 = "ALTER TABLE seen_changed DROP COLUMN sha; PRAGMA user_version=3;"
+_BACK_TO_4 = "DROP TABLE messages; ALTER TABLE runs DROP COLUMN shown; PRAGMA user_version=4;"
+_BACK_TO_3 = f"{_BACK_TO_4} ALTER TABLE seen_changed DROP COLUMN sha; PRAGMA user_version=3;"
 _BACK_TO_2 = f"{_BACK_TO_3} DROP TABLE attempts; ALTER TABLE runs DROP COLUMN born; PRAGMA user_version=2;"
 _BACK_TO_1 = f"{_BACK_TO_2} DROP TABLE plans; ALTER TABLE entries DROP COLUMN before_attributes; PRAGMA user_version=1;"
 
 
-@pytest.mark.parametrize("back", [_BACK_TO_3, _BACK_TO_2, _BACK_TO_1])
+@pytest.mark.parametrize("back", [_BACK_TO_4, _BACK_TO_3, _BACK_TO_2, _BACK_TO_1])
 def test_database_of_an_earlier_version_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path, back: str) -> None:
     Store(tmp_path / "state").close()
     database = sqlite3.connect(tmp_path / "state/regreen.db")
@@ -103,6 +104,8 @@ def test_database_of_an_earlier_version_is_brought_up_to_date_and_keeps_its_rows
     assert store.rows("SELECT * FROM plans") == []
     assert store.rows("SELECT * FROM attempts") == []
     assert store.rows("SELECT before_attributes FROM entries") == []
+    assert [tuple(r) for r in store.rows("SELECT shown FROM runs")] == [("",)]
+    assert store.rows("SELECT * FROM messages") == []
     store.close()
 
 
@@ -223,9 +226,13 @@ def test_records_of_old_runs_go_but_not_while_their_changes_can_be_put_back(stor
                 (f"job-{number}", "r", "fix", "done", number, None if number == 1 else number, 1, "{}"),
             )
             db.execute("INSERT INTO attempts VALUES (?, 1, '{}', '{}', 0)", (f"job-{number}",))
+            db.execute(
+                "INSERT INTO messages VALUES (?, ?, 'fix', '', 0, 0, '{}', NULL)", (f"msg-{number}", f"job-{number}")
+            )
         db.execute("INSERT INTO transactions VALUES ('txn-0', 'r', 'job-0', 'attempt 1', 'applied', 0)")
         db.execute("INSERT INTO transactions VALUES ('txn-2', 'r', 'job-2', 'attempt 1', 'rolled_back', 0)")
     store.prune_runs(keep_rows=2)
     left = ["job-0", "job-1", "job-4", "job-5"]
     assert [r["id"] for r in store.rows("SELECT id FROM runs ORDER BY id")] == left
     assert [r["run"] for r in store.rows("SELECT run FROM attempts ORDER BY run")] == left
+    assert [r["run"] for r in store.rows("SELECT run FROM messages ORDER BY run")] == left

@@ -54,4 +54,4 @@ def test_two_bugs_are_fixed_one_selection_after_the_other(tmp_path):
 def test_every_example_is_in_the_list():
     listed = (EXAMPLES / "README.md").read_text("utf-8")
     names = [p.name for p in EXAMPLES.iterdir() if p.is_dir()]
-    assert len(names) == 4 and all(f"`{name}`" in listed for name in names)
+    assert len(names) == 5 and all(f"`{name}`" in listed for name in names)

@@ -67,7 +67,7 @@ def test_write_creates_the_file(request_):
 
 
 def test_write_keeps_what_others_put_there_and_its_order(request_):
-    file = given(request_, json.dumps(FOREIGN))
+    file = given(request_, json.dumps(FOREIGN, ensure_ascii=False))
     client_config.write(request_)
     after = json.loads(file.read_text("utf-8"))
     assert list(after) == list(FOREIGN)
@@ -214,5 +214,5 @@ def test_cached_installation_is_warned_about(request_, tmp_path):
     ],
 )
 def test_where_claude_desktop_keeps_its_file(platform, environ, expected):
-    found = clients.find("claude-desktop").locate(platform, Path("/home/u"), environ)
+    found = clients.find("claude-desktop").places(clients.Where(platform, Path("/home/u"), environ))[0]
     assert PurePosixPath(found.as_posix()) == PurePosixPath(expected)

@@ -177,7 +177,7 @@ def test_the_call_or_the_job_is_cancelled_the_server_lives_on_and_a_signal_ends_
     (scene.repo / "value.py").write_text("VALUE = 2\n", "utf-8")
     before = scene.state()
     request = begun(server, scene, "fix_tests", progress_token="p")
-    assert server.notes.get(timeout=10)["params"]["progressToken"] == "p"
+    assert server.note("notifications/progress")["progressToken"] == "p"
     server.send({"method": "notifications/cancelled", "params": {"requestId": request}})
     until(lambda: scene.left() == [] and scene.state() == before, "no process is left, all is as before", LIMIT_S)
     job = server.answer(begun(server, scene, "fix_tests", wait_s=0))["result"]["structuredContent"]["job_id"]

@@ -48,7 +48,7 @@ def test_resources_are_listed_and_read(parameters: StdioServerParameters) -> Non
     async def talk() -> None:
         async with Client(parameters) as client:
             listed = {str(r.uri) for r in (await client.list_resources()).resources}
-            assert listed == {"repo://skeleton/", "repo://signatures/", "repo://map/"}
+            assert listed == {"repo://skeleton/", "repo://signatures/", "repo://map/", "ui://regreen/run.html"}
             templates = {t.uri_template for t in (await client.list_resource_templates()).resource_templates}
             assert "repo://skeleton/{+path}" in templates
             whole = (await client.read_resource("repo://skeleton/")).contents[0].text  # type: ignore[union-attr]

@@ -37,6 +37,18 @@ class StubEngine:
     def recover(self) -> None:
         (self.folder / "recovered").touch()
 
+    def watch_jobs(self, watcher: object) -> None:
+        """There are no jobs."""
+
+    def known_runs(self, *, limit: int = 20, with_tests: bool = False) -> tuple[()]:
+        return ()
+
+    def repo_of(self, run_id: str) -> str:
+        return ""
+
+    def steer(self, job_id: str, words: str) -> dict[str, Any]:
+        return {"job_id": job_id, "state": "running"}
+
     def close(self) -> None:
         if self.hangs:
             threading.Event().wait()

@@ -48,6 +48,9 @@ class Asker:
     def recover(self) -> None:
         """There is nothing to recover."""
 
+    def watch_jobs(self, watcher: object) -> None:
+        """There are no jobs."""
+
     def close(self) -> None:
         """Nothing is open."""
 

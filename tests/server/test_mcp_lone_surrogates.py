@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regreen_server.pipes import complaint
+from regreen_server.inbox import complaint
 
 
 def test_character_that_cannot_be_encoded_is_named_as_the_trouble() -> None:

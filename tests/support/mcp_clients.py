@@ -173,6 +173,12 @@ class RawServer:
         assert "error" not in response, response
         return as_called(response["result"])
 
+    def note(self, method: str, limit_s: float = 10.0) -> dict[str, Any]:
+        """The parameters of the next notification of this method; others before it are dropped."""
+        while (note := self.notes.get(timeout=limit_s))["method"] != method:
+            pass
+        return note.get("params", {})
+
     def close(self, limit_s: float = 20.0) -> int:
         """End the input and wait; returns the exit code."""
         assert self.process.stdin

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from regreen.agent.run import AgentRun
 from regreen.agent.state import Act, AgentEnd, Ask, Check, Checked, Ended, Executed
+from regreen.agent.steering import Steering
 from regreen.errors import RegreenError
 from regreen.model import StopReason
 from regreen.providers.messages import OnDelta, ToolCall
@@ -38,8 +39,10 @@ async def drive(
     check: Callable[[str], Awaitable[Checked]] | None = None,
     on_delta: OnDelta | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    steering: Steering | None = None,
 ) -> AgentEnd:
-    """Drive a run to its end. Without `check` the model's word that it is done is taken.
+    """Drive a run to its end. Without `check` the model's word that it is done is taken. What is put into `steering`
+    meanwhile is told to the model at its next turn.
 
     As soon as `cancelled` says so, whatever is under way is cancelled and the run ends `cancelled`. If the task itself
     is cancelled, the run ends so too, and CancelledError goes on. A RegreenError ends the run; others go on.
@@ -60,8 +63,16 @@ async def drive(
             if not cancelled():  # else it is only how the work met its end
                 run.failed(e)
         else:
+            _steer(run, steering)
             hand_in()
     return step.end
+
+
+def _steer(run: AgentRun, steering: Steering | None) -> None:
+    """Tell the run what the user has said; nothing more is taken once the model will not hear it."""
+    if steering is not None:
+        for words in steering.take() if run.hears else steering.close():
+            run.steered(words)
 
 
 async def _done(

@@ -37,6 +37,8 @@ from regreen.providers.messages import (
 )
 from regreen.providers.recovery import MAX_CAP, next_cap
 
+_SAME_AGAIN = (Transition.PAUSED, Transition.TRUNCATED_OUTPUT)
+"""The model is in the middle of an answer: nothing may come between."""
 _CONTEXT = "about {tokens} tokens, and {limit} are allowed (max_input_tokens)"
 
 
@@ -101,10 +103,15 @@ def checked(a: Assignment, state: AgentState, verdict: Checked) -> AgentState:
     """The answer by which the model said it is done was checked."""
     after = _closed(state, TurnState.ANSWERED)
     rechecks = sum(t.transition is Transition.NOT_VERIFIED for t in after.turns)
-    if verdict.ok or rechecks >= a.rules.max_rechecks:
+    if (verdict.ok or rechecks >= a.rules.max_rechecks) and not state.steering:
         return ended(after, StopReason.COMPLETED, "" if verdict.ok else verdict.message, after.said)
-    words = text("not_verified", message=verdict.message)
+    words = "" if verdict.ok else text("not_verified", message=verdict.message)
     return _next_turn(a, replace(after, said=""), Transition.NOT_VERIFIED, words)
+
+
+def steered(state: AgentState, words: str) -> AgentState:
+    """The user says something, wherever the run is: it joins the conversation with the next turn that goes on."""
+    return replace(state, steering=(*state.steering, words))
 
 
 def stopped(state: AgentState, reason: StopReason, why: str) -> AgentState:
@@ -220,7 +227,12 @@ def _next_turn(
     """Begin a turn, after a word to the model: the last one that there may be asks for an answer in words."""
     number = len(state.turns) + 1
     closing = state.closing
-    if closing is None and number >= (most := limit(a, state)):
+    if state.steering and transition not in _SAME_AGAIN:
+        words = "\n\n".join(filter(None, (words, *(text("steered", message=said) for said in state.steering))))
+        state = replace(state, steering=())
+        transition = Transition.FINAL_ANSWER if closing is not None else Transition.STEERED
+    so_far = (*state.turns, Turn(number, transition, cap or a.rules.max_tokens, told=told))
+    if closing is None and number >= (most := turn_limit(a.task, so_far, a.rules)):
         turns = "the only turn is" if most == 1 else f"all {most} turns are"
         closing = Closing(StopReason.MAX_TURNS, f"{turns} used")
         transition = Transition.FINAL_ANSWER

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from regreen.agent.results import READ_RESULT
-from regreen.agent.state import Turn
+from regreen.agent.state import Transition, Turn
 from regreen.providers.recovery import RECOVERIES
 from regreen.settings import Settings
 
@@ -29,13 +29,15 @@ class AgentRules:
     """The limits of one run.
 
     A task is given `base_turns`, one more for each `turn_chars` characters of it and for each two tool calls that
-    failed, but never more than `max_turns`. `read_only` are the tools that change nothing: the success of any other is
-    progress. `polling` are those that look at a job which needs its time.
+    failed, and `steered_turns` for each turn in which the user had something to say, but never more than `max_turns`.
+    `read_only` are the tools that change nothing: the success of any other is progress. `polling` are those that look
+    at a job which needs its time.
     """
 
     max_turns: int = 30
     base_turns: int = _BASE_TURNS
     turn_chars: int = 200
+    steered_turns: int = 5
     max_output_recovery: int = RECOVERIES
     max_tokens: int = 8192
     max_input_tokens: int = 120_000
@@ -66,6 +68,8 @@ def step_limit(task: str, rules: AgentRules) -> int:
 
 
 def turn_limit(task: str, turns: Sequence[Turn], rules: AgentRules) -> int:
-    """How many turns it is given now: what was lost to tool calls that failed is made up for, in part."""
+    """How many turns it is given now: what was lost to tool calls that failed is made up for, in part, and what the
+    user says meanwhile is more to do."""
     failed = sum(call.failed for turn in turns for call in turn.calls)
-    return max(1, min(rules.max_turns, step_limit(task, rules) + failed // 2))
+    more = rules.steered_turns * sum(turn.transition is Transition.STEERED for turn in turns)
+    return max(1, min(rules.max_turns, step_limit(task, rules) + failed // 2 + more))

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from regreen.agent import moves, pairing
 from regreen.agent.moves import Assignment
 from regreen.agent.rules import AgentRules
-from regreen.agent.state import Act, AgentState, Ask, Check, Checked, Ended, Executed, Step, TurnState
+from regreen.agent.state import Act, AgentState, Ask, Check, Checked, Ended, Executed, Step, Turn, TurnState
 from regreen.errors import Busy, Refused, RegreenError
 from regreen.events import EventKind
 from regreen.model import StopReason
@@ -80,6 +80,15 @@ class AgentRun:
         self._expect(TurnState.CHECKING)
         self._become(moves.checked(self._assignment, self.state, verdict))
 
+    def steered(self, words: str) -> None:
+        """The user says something while the run is under way. It ends nothing: what is being done goes on."""
+        self._become(moves.steered(self.state, words))
+
+    @property
+    def hears(self) -> bool:
+        """Will there be a turn in which the model is told what the user says now?"""
+        return self.state.end is None and self.state.closing is None
+
     def failed(self, error: RegreenError) -> None:
         """A step could not be done, and the run ends. Does nothing to a run that has ended."""
         reason = next((r for kind, r in _REASONS if isinstance(error, kind)), StopReason.ENVIRONMENT)
@@ -109,12 +118,23 @@ def _events(before: AgentState, after: AgentState, limit: int) -> Iterator[_Even
     if begun is not None and begun.told:
         final = after.closing is not None and after.closing.reason is StopReason.STUCK
         yield "stuck", {"rule": begun.told, "is_final": final}
+    yield from _heard(before, after, begun)
     if begun is not None and last:
         yield "step", {"step_id": last, "is_final": False, "transition": begun.transition}
     if after.end is not None and after.turns:
         yield "step", {"step_id": len(after.turns), "is_final": True, "transition": after.end.reason}
     if begun is not None:
         yield "turn_started", {"turn": begun.number, "transition": begun.transition, "limit": limit}
+
+
+def _heard(before: AgentState, after: AgentState, begun: Turn | None) -> Iterator[_Event]:
+    """What the user has said that is told with the turn that begins, or will not be told, since the run has ended."""
+    for words in before.steering if not after.steering else ():
+        turn = {"turn": begun.number} if begun is not None else {}
+        yield "steered", {"text": words, "joined": begun is not None, **turn}
+    if after.end is not None:
+        for words in after.steering if before.end is None else after.steering[len(before.steering) :]:
+            yield "steered", {"text": words, "joined": False}
 
 
 def _unreadable(answer: Message) -> Iterator[_Event]:

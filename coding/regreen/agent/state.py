@@ -25,6 +25,7 @@ class Transition(StrEnum):
     PAUSED = "paused"  # the provider wants the same conversation again
     NUDGED = "nudged"  # an answer without any use of the tools, or without any content
     STUCK_WARNING = "stuck_warning"  # the model is told that it repeats itself
+    STEERED = "steered"  # the user has said something meanwhile
     NOT_VERIFIED = "not_verified"  # the model said that it is done, and the check said no
     FINAL_ANSWER = "final_answer"  # the last turn: an answer in words is asked for
 
@@ -102,13 +103,15 @@ class AgentEnd:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """A run as it stands. `said` is the answer so far, where it comes in several parts."""
+    """A run as it stands. `said` is the answer so far, where it comes in several parts; `steering` is what the user has
+    said meanwhile, and the model is told at its next turn."""
 
     messages: tuple[Message, ...]
     turns: tuple[Turn, ...] = ()
     said: str = ""
     closing: Closing | None = None
     end: AgentEnd | None = None
+    steering: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,18 @@
 
 from __future__ import annotations
 
-from regreen.cli.entry import main
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line, by default that of the process, and return its exit status. Raises nothing."""
+    if argv is None and sys.argv[1:2] == ["serve"]:
+        from regreen.cli import early
+
+        early.begin(sys.argv[1:])
+    from regreen.cli import entry
+
+    return entry.main(argv)

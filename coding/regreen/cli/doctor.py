@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from regreen.cli.exit_codes import ENVIRONMENT, OK
 from regreen.cli.invocation import Answer, Invocation
@@ -41,9 +43,26 @@ def doctor(invocation: Invocation) -> Answer:
     repo = _repo(invocation)
     settings = invocation.settings(*([repo] if repo is not None else []))
     checks = tuple(check for look in _LOOKS for check in _looked(look, settings, repo))
-    code = ENVIRONMENT if any(c.level == "fail" for c in checks) else OK
-    data = {"ok": code == OK, "repo": repo, "config_file": _config_file(), "checks": checks}
-    return Answer(to_object(data), tuple(_lines(checks)), code)
+    servers = _servers(invocation, repo)
+    told = (*checks, *(Check(f"server of {s.client}", s.level, s.found, s.hint) for s in servers))
+    code = ENVIRONMENT if any(c.level == "fail" for c in told) else OK
+    data = {"ok": code == OK, "repo": repo, "config_file": _config_file(), "checks": checks, "servers": servers}
+    return Answer(to_object(data), tuple(_lines(told)), code)
+
+
+def _servers(invocation: Invocation, repo: Path | None) -> tuple[Any, ...]:
+    """The server, started as each client that has our entry starts it; as a new entry would where none has one."""
+    door: Any = import_module("regreen_bridge.client_config")
+    rehearsal: Any = import_module("regreen_bridge.rehearsal")
+    roots = (repo,) if repo is not None else ()
+    request = door.SetupRequest(client="claude-desktop", roots=roots, mode="", environ=invocation.environ,
+                                platform=sys.platform, python=Path(sys.executable), stamp="")  # fmt: skip
+    try:
+        entries = (*door.configured(request.where), *(door.configured(request.where, repo) if repo else ()))
+        entries = entries or (door.Found("a new client", Path(), door.launch(request)),)
+    except RegreenError as e:
+        return (rehearsal.Rehearsal("a new client", "", "fail", "entry", e.message, e.hint),)
+    return rehearsal.rehearse(entries, request.where.home)
 
 
 def config(invocation: Invocation) -> Answer:

@@ -110,6 +110,9 @@ _RUNS: tuple[Command, ...] = (
             (_RUN, _option("--keep", metavar="FOLDER", help="leave the copy in this new folder"), _CI)),
 )  # fmt: skip
 
+_CLIENTS = ("claude-desktop, claude-code, cursor, vscode, zed, windsurf, jetbrains, continue, codex, gemini, opencode, "
+            "cline")  # fmt: skip
+
 COMMANDS: tuple[Command, ...] = (
     Command("fix", "turn failing tests green, or put everything back",
             "regreen fix --tests tests/test_cart.py", "fix:fix",
@@ -217,15 +220,24 @@ COMMANDS: tuple[Command, ...] = (
              _option("--remove", action="store_true", help="take the trust away"),
              _option("--list", action="store_true", help="list what is trusted"))),
     Command("doctor", "check that everything needed is there", "regreen doctor", "doctor:doctor", (_PYTHON,)),
-    Command("serve", "the MCP server on stdin and stdout", "regreen serve --root ~/src/shop", "doors:serve",
+    Command("serve", "the MCP server, on stdin and stdout or over HTTP", "regreen serve --root ~/src/shop",
+            "doors:serve",
             (_option("--root", **_MANY, metavar="DIR", help="folder that may be served, trusted; may be repeated"),
+             _option("--http", metavar="[HOST:]PORT", default="", help="serve over HTTP (port 0: any free one)"),
+             _option("--socket", metavar="PATH", default="", help="serve over HTTP on a UNIX socket"),
+             _option("--token-file", metavar="F", default="",
+                     help="the bearer tokens, one a line; made where there is none (default: in the state folder)"),
+             _option("--allow-remote", action="store_true",
+                     help="allow --http on an address that other machines reach; needs --token-file"),
              _option("--read-only", action="store_true", help="offer only tools that change nothing"),
              _option("--toolsets", choices=("core", "all"), default="all", help="how many tools to offer"),
              _PYTHON)),
     Command("setup", "write the configuration of an MCP client", "regreen setup claude-desktop --root ~/src/shop",
             "setting_up:setup",
-            (_option("client", metavar="CLIENT", help="claude-desktop"),
+            (_option("client", metavar="CLIENT", nargs="?", default="", help=_CLIENTS),
              _option("--root", **_MANY, metavar="DIR", help="folder to be served; may be repeated"),
+             _option("--scope", choices=("user", "project"), default="user",
+                     help="the client's file of the user (default), or the one inside of the folder"),
              _option("--print", action="store_true", dest="print_only", help="print it, write nothing"),
              _option("--remove", action="store_true", help="take the entry out again"))),
     Command("config", "the settings in force", "regreen config show", "doctor:config",

@@ -19,6 +19,8 @@ _NOT_SAID = {
     "agent.system_prompt_file": "the built-in one",
     "tools.enabled": "all",
     "tools.concurrency_safe": "all that only read",
+    "http.hosts": "the own machine's names",
+    "http.origins": "no web page",
 }
 """What holds where nothing is said."""
 
@@ -42,6 +44,7 @@ def in_force(settings: Settings) -> dict[str, Any]:
             "mcp": {name: {"argv": argv} for name, argv in agent.mcp_servers.items()},
         },
         "loop": {"max_output_recovery": agent.max_output_recovery},
+        "http": {"hosts": s.http.hosts, "origins": s.http.origins},
     }  # fmt: skip
 
 

@@ -57,7 +57,8 @@ class SignatureReport:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A piece of a text file. `sha256` is of the whole file's raw bytes; `redacted` counts masked secrets."""
+    """A piece of a text file. `sha256` is of the whole file's raw bytes; `redacted` counts masked secrets. `cursor`:
+    where it goes on, if it was cut to what is read at once."""
 
     path: str
     text: str
@@ -68,6 +69,7 @@ class FileText:
     encoding: str
     eol: Literal["lf", "crlf", "mixed", "none"]
     redacted: int = 0
+    cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from regreen.errors import UsageError
 from regreen.model import EditReport, Proposal, Replacement
-from regreen.session import trust
+from regreen.session import asking, trust
 from regreen.wire import to_json
 from regreen.workspace import is_command_bearing
 
@@ -98,7 +98,7 @@ def _commit(session: Session, request: EditRequest, plan: EditPlan) -> EditRepor
 def _write(session: Session, plan: EditPlan) -> EditReport:
     from regreen import edits
 
-    session.allow("edit")
+    session.allow("edit", effect=asking.of_edits(plan.report.files))
     before = {c.path: c.before_sha for c in plan.changes if is_command_bearing(c.path)}
     with session.exclusive():
         report = edits.commit(plan, session.journal, label="apply_edits")

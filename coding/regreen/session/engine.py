@@ -9,29 +9,36 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import Refused, RegreenError, UsageError
-from regreen.jobs import STOP_S, Jobs
+from regreen.jobs import STOP_S, Job, Jobs
 from regreen.model import RestoreReport
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
-from regreen.session import trust
-from regreen.session.diary import DIARY, events_after
+from regreen.session import asking, elsewhere, trust
+from regreen.session.acting import act
+from regreen.session.diary import DIARY, Diary, events_after
 from regreen.session.handlers import HANDLERS, Call, OnProgress
-from regreen.session.recording import RunRecord, find_run, recorded_runs
+from regreen.session.mailbox import Mailbox
+from regreen.session.now import RunState, state_of
+from regreen.session.recording import RunRecord, find_run, not_a_task, recorded_runs, run_of
 from regreen.session.repository import Approve, Session
 from regreen.session.resolve import resolve
+from regreen.session.run_log import LogPage, log_page
 from regreen.settings import Settings
 from regreen.store import Store, no_room, repo_key
 from regreen.tools import BY_NAME, check
+from regreen.tools.paging import PAGED, Cursor, page, read_cursor
 from regreen.tools.text import say
 from regreen.wire import MAX_NAME, Json, encodable, nearest, shortened, shown, to_json
 
 if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
+    from regreen.agent.approval import Approver
     from regreen.agent.ask_user import AskUser
     from regreen.agent.tool import Tool
     from regreen.events import Subscriber
@@ -74,6 +81,8 @@ class Engine:
         self._sessions: dict[Path, Session] = {}
         self._retired: list[Session] = []
         self._fixes: dict[str, FixJob] = {}
+        self._tasks: dict[str, TaskJob] = {}
+        self._mailbox = Mailbox(self.store, self.jobs, partial(act, self))
         self._lock = threading.RLock()
         self._closed = False
         self.recovered: dict[str, RestoreReport] = {}
@@ -139,12 +148,14 @@ class Engine:
         `offers` are what the caller offers besides: its own model, a person who can be asked.
         """
 
-        def work() -> dict[str, Json]:
-            args = _checked(tool, arguments)
+        def work() -> Whole:
+            args, wanted = _checked(tool, arguments, in_pages=self.caller_present)
             session = self.session(args.pop("repo", ""))
-            return HANDLERS[tool](Call(self, session, args, on_progress, cancel, offers, self.caller_present))
+            call = Call(self, session, args, on_progress, cancel, offers, self.caller_present, wanted.cursor)
+            with asking.asked_by(offers.approve, cancel):
+                return wanted.of(HANDLERS[tool](call))
 
-        return self.answer(tool, work)
+        return self._answered(tool, work)
 
     def call_in(
         self,
@@ -157,19 +168,24 @@ class Engine:
     ) -> ToolResult:
         """`call` in one session, for a model that can call again: it waits less, and reads in pages."""
 
-        def work() -> dict[str, Json]:
-            args = _checked(tool, arguments)
+        def work() -> Whole:
+            args, wanted = _checked(tool, arguments, in_pages=True)
             if "repo" in args:
                 raise Refused("argument_not_allowed", f"{tool} takes no repo here: it works in the one that is open",
                               "leave it out")  # fmt: skip
-            return HANDLERS[tool](Call(self, session, args, on_progress, cancel))
+            return wanted.of(HANDLERS[tool](Call(self, session, args, on_progress, cancel, cursor=wanted.cursor)))
 
-        return self.answer(tool, work)
+        return self._answered(tool, work)
 
     def answer(self, tool: str, work: Callable[[], dict[str, Json]]) -> ToolResult:
         """What `work` gives as the result of this tool, redacted; a RegreenError, and a full disk, an error result."""
+        return self._answered(tool, lambda: Whole(work()))
+
+    def _answered(self, tool: str, work: Callable[[], Whole]) -> ToolResult:
+        whole = Whole({})
         try:
-            data: dict[str, Json] = work()
+            whole = work()
+            data: dict[str, Json] = whole.data
         except (RegreenError, OSError) as e:
             known = e if isinstance(e, RegreenError) else no_room(e)
             if known is None:
@@ -180,18 +196,20 @@ class Engine:
             data = {"error": told}
         masked = encodable(self._redact.deep(data))
         assert isinstance(masked, dict)
+        if "error" not in masked:
+            masked = whole.shown(tool, masked)  # cut only now: a mask hides a secret that is whole
         return ToolResult(self._redact(say(tool, masked)), masked, is_error="error" in masked)
 
     def fix(self, session: Session, options: FixOptions) -> FixJob:
         """Start a fix run as a job of this engine."""
         from regreen.session.fixing import start_fix
 
+        self._check_open()
+        fix_job = start_fix(session, options)  # not under the lock: a person may be asked first
         with self._lock:
-            if self._closed:
-                raise UsageError("invalid_arguments", "the engine is closed", "open it again")
-            fix_job = start_fix(session, options)
             self._fixes[fix_job.job.id] = fix_job
-            return fix_job
+        self._end_if_closed(fix_job.job)
+        return fix_job
 
     def task(
         self,
@@ -201,16 +219,30 @@ class Engine:
         on_event: Subscriber | None = None,
         ask: AskUser | None = None,
         tools: Sequence[Tool] = (),
+        approve: Approver | None = None,
     ) -> TaskJob:
         """Start a coding task as a job of this engine. `on_event` hears its events from the first one on, from the
         job's threads; `ask` asks the user a question of the agent's, and gives None where nobody answers; `tools` are
-        offered to it besides the engine's."""
+        offered to it besides the engine's; `approve` is asked before anybody else, as long as the job lasts."""
         from regreen.session.tasks import start_task
 
+        self._check_open()
+        task = start_task(self, session, options, on_event=on_event, ask=ask, tools=tools, approve=approve)
+        self._tasks[task.job.id] = task
+        self._end_if_closed(task.job)
+        return task
+
+    def _check_open(self) -> None:
         with self._lock:
             if self._closed:
                 raise UsageError("invalid_arguments", "the engine is closed", "open it again")
-            return start_task(self, session, options, on_event=on_event, ask=ask, tools=tools)
+
+    def _end_if_closed(self, job: Job) -> None:
+        """A job that was begun while the engine closed is ended as the others were."""
+        with self._lock:
+            closed = self._closed
+        if closed:
+            job.stop(STOP_S)
 
     def resume(self, run_id: str, anew: Anew | None = None) -> FixJob:
         """Go on from a run that ended without a fix, or died, in a new run: its request, fresh counters, what it had
@@ -225,23 +257,89 @@ class Engine:
         """A fix run of this engine, running or ended."""
         return self._fixes.get(job_id)
 
-    def known_runs(self, *, limit: int = 20) -> tuple[RunRecord, ...]:
-        """The fix runs and coding tasks in the store that lie inside of the allowed roots, the newest first."""
-        known = recorded_runs(self.store, limit=limit if not self.settings.roots else _MOST_RUNS)
+    def steer(self, job_id: str, words: str) -> dict[str, Json]:
+        """Let the agent of a coding task hear this at its next turn, whichever process it runs in; the job's data.
+        Raises UsageError where it will not be heard, and Busy."""
+        run = self.known_run(job_id)
+        if run.kind != "task":
+            raise UsageError("invalid_arguments", f"{job_id} hears no messages: it {not_a_task(run.kind)}",
+                             "send it fixes where it waits for edits; else start a new run")  # fmt: skip
+        task = self._tasks.get(job_id)
+        if task is None:
+            return elsewhere.steered(self, job_id, words)
+        if task.job.state == "done":
+            raise elsewhere.ended(job_id)
+        task.steering.put(self._redact(words))
+        return task.job.data()
+
+    def known_runs(self, *, limit: int = 20, with_tests: bool = False) -> tuple[RunRecord, ...]:
+        """The fix runs and coding tasks (`with_tests`: and test runs) inside of the allowed roots, the newest first."""
+        most = limit if not self.settings.roots else _MOST_RUNS
+        known = recorded_runs(self.store, limit=most, with_tests=with_tests)
         return tuple(run for run in known if self.may_tell(run))[:limit]
 
     def run_events(self, run_id: str, *, after: int = 0, limit: int = 1000) -> tuple[dict[str, Json], ...]:
-        """The recorded events of a run behind the one numbered `after`, in order, redacted, at most `limit`; of any
-        process that shares the state folder. Raises UsageError (`not_found`) for a run that is not known here."""
-        run = find_run(self.store, run_id)
-        if not self.may_tell(run):
-            raise UsageError("not_found", f"there is no run {run_id!r}", "give a job_id that this server told")
-        return events_after(self.store.run_folder(run.id) / DIARY, after, limit)
+        """The recorded events of a run of any process behind the one numbered `after`, in order, redacted, at most
+        `limit`. Raises UsageError (`not_found`) for a run that is not known here."""
+        return events_after(self.store.run_folder(self.known_run(run_id).id) / DIARY, after, limit)
+
+    def diary(self, run_id: str, after: int = 0) -> Diary:
+        """The same, to be read bit by bit while the run goes on. Raises UsageError (`not_found`)."""
+        return Diary(self.store.run_folder(self.known_run(run_id).id) / DIARY, after)
+
+    def run_state(self, run_id: str) -> RunState:
+        """What a job of any process is at. Raises UsageError (`not_found`) for one that is not known here."""
+        return state_of(self.jobs, self.known_run, run_id, self._redact)
+
+    def repo_of(self, run_id: str) -> str:
+        """The `repo` that calls about this job give. Raises UsageError (`not_found`) for one that is not known here."""
+        run = self.known_run(run_id)
+        return run.root if self.settings.roots and run.folder.is_dir() else ""
+
+    def run_report(self, run_id: str) -> ToolResult:
+        """State and result so far of a job of any process; reads only. An error (`not_found`) where it is not known."""
+
+        def work() -> dict[str, Json]:
+            run = self.known_run(run_id)
+            job = self.jobs.live(run.id)
+            return job.data() if job is not None else self.jobs.recorded(run.id)
+
+        return self.answer("job_status", work)
+
+    def run_log(self, run_id: str, *, offset: int = 0, size: int = 16_000) -> LogPage:
+        """A page of the newest output of a job's tests, redacted, from `offset` (bytes). Raises UsageError."""
+        run = self.known_run(run_id)
+        return log_page(self.store.run_folder(run.id), run.result, offset, size, self._redact)
+
+    def known_run(self, run_id: str) -> RunRecord:
+        """The job of exactly this id. Raises UsageError (`not_found`) for one that may not be told of here."""
+        run = run_of(self.store, run_id)
+        if run is None or not self.may_tell(run):
+            raise UsageError("not_found", f"there is no run {shown(run_id)}", "give a job_id that this server told")
+        return run
 
     def may_tell(self, run: RunRecord) -> bool:
         """Is the run's repository one that this engine serves?"""
         roots = self.settings.roots
         return not roots or (bool(run.root) and any(run.folder.is_relative_to(root) for root in roots))
+
+    def seal_key(self) -> bytes:
+        """The secret of the state folder with which a server seals what a client carries back to it."""
+        return asking.seal_key(self.store)
+
+    def job(self, job_id: str) -> Job | None:
+        """A job of this process, running or ended."""
+        return self.jobs.live(job_id)
+
+    def file_names(self, repo: str = "") -> tuple[str, ...]:
+        """The files of a repository, sorted; nothing is indexed for it. One whose name tells a secret is left out."""
+        paths = self.session(repo).files(watch=False).paths
+        whole = "\n".join(paths)
+        return paths if self._redact(whole) == whole else tuple(path for path in paths if self._redact(path) == path)
+
+    def last_failed(self, repo: str = "") -> tuple[str, ...]:
+        """Ids of the tests that failed when they were last run in a repository, redacted."""
+        return tuple(self._redact(test) for test in self.session(repo).last_failed())
 
     def watch_jobs(self, watcher: Callable[[str], None]) -> None:
         """Let `watcher` hear the id of each job of this process whose state or progress changed, from its threads."""
@@ -254,6 +352,7 @@ class Engine:
                 return
             self._closed = True
         self.jobs.stop_all(STOP_S)
+        self._mailbox.close()
         with self._lock:
             for session in (*self._sessions.values(), *self._retired):
                 session.close()
@@ -266,12 +365,40 @@ class Engine:
         self.close()
 
 
-def _checked(tool: object, arguments: object) -> dict[str, Any]:
-    """The arguments of a call as its handler takes them. Raises UsageError, also where there is no such tool."""
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A result as it was made, and which page of it is wanted; None for all of it."""
+
+    data: dict[str, Json]
+    wanted: Wanted | None = None
+
+    def shown(self, tool: str, masked: dict[str, Json]) -> dict[str, Json]:
+        return masked if self.wanted is None else page(tool, masked, self.wanted.cursor, self.wanted.chars)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The page that a caller asks for: where it begins, and how many characters it may have (0: as usual)."""
+
+    cursor: Cursor = field(default_factory=dict[str, int])
+    chars: int = 0
+    in_pages: bool = False
+
+    def of(self, data: dict[str, Json]) -> Whole:
+        return Whole(data, self if self.in_pages else None)
+
+
+def _checked(tool: object, arguments: object, *, in_pages: bool) -> tuple[dict[str, Any], Wanted]:
+    """The arguments of a call as its handler takes them, and the page that they ask for. Raises UsageError, also where
+    there is no such tool."""
     spec = BY_NAME.get(tool) if isinstance(tool, str) else None
     if spec is None:
         near = nearest(tool, BY_NAME)
         hint = f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}"
         name = shortened(tool, MAX_NAME) if isinstance(tool, str) else shown(tool)
         raise UsageError("not_found", f"there is no tool `{name}`", hint)
-    return check(spec, arguments)
+    args = check(spec, arguments)
+    if spec.name not in PAGED:
+        return args, Wanted(in_pages=in_pages)
+    cursor = read_cursor(args.pop("cursor", ""), spec.name)
+    return args, Wanted(cursor, args.pop("max_chars", 0), in_pages)

@@ -20,6 +20,7 @@ from regreen.model import Attempt, Outcome, Proposal, StopReason, TamperPolicy, 
 from regreen.proposers.caller import CallerProposer
 from regreen.proposers.chain import ChainProposer
 from regreen.proposers.scripted import ScriptedProposer
+from regreen.session import asking
 from regreen.session.diary import DIARY
 from regreen.session.fix_bench import bench_of
 from regreen.session.modelling import Models, close
@@ -40,6 +41,7 @@ _AUTO_SEARCH_S = 60.0
 _MAX_ATTEMPTS_SHOWN = 20
 _MAX_DIFF_CHARS = 8_000
 _MOST_NOTED = 200
+_SHOWN_AT: frozenset[EventKind] = frozenset({"baseline_taken", "attempt_finished"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,6 @@ class FixJob:
                 f"{self.job.id} takes no fixes: its proposer works alone",
                 "start fix_tests with proposer=caller",
             )
-        number = len(self.run.attempts) + 1
         if not self.job.resume():
             done = self.job.state == "done"
             raise UsageError(
@@ -91,6 +92,7 @@ class FixJob:
                 f"{self.job.id} is {self.job.state}",
                 "start a new run" if done else "wait with job_status until it waits for edits",
             )
+        number = len(self.run.attempts) + 1  # it is ours to say: nobody else can hand in anything now
         self.caller.put(proposal)
         return number
 
@@ -118,8 +120,9 @@ def _brief_attempt(attempt: Attempt) -> dict[str, Json]:
 def start_fix(session: Session, options: FixOptions) -> FixJob:
     """Take the work tree, and start the run in a job. Raises Refused, Busy, UsageError or ConfigError before anything
     happens."""
-    session.allow("edit")
-    session.allow("run")
+    effect = asking.of_fix(options)
+    session.allow("edit", effect=effect)
+    session.allow("run", effect=effect)
     models = Models(session, options)
     lock = session.run_lock()
     session.acquire(lock)
@@ -208,6 +211,7 @@ def _assemble(session: Session, options: FixOptions, models: Models) -> FixJob:
     bench = bench_of(session, job, log, folder, hints)
     run = FixRun(request, bench, log)
     fix_job = FixJob(job, run, caller)
+    log.subscribe(lambda event: job.show() if event.kind in _SHOWN_AT else None)
     if options.first:
         fix_job.proposers.append(ScriptedProposer(options.first))
     if options.script is not None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from regreen.agent.offers import NOTHING, Offers
-from regreen.errors import Busy, UsageError
+from regreen.errors import UsageError
 from regreen.jobs import STOP_S, Job
 from regreen.model import FileText, Proposal, Replacement
 from regreen.sandbox import Cancel
+from regreen.session import elsewhere
+from regreen.session.asking import Declined, denied_run
 from regreen.session.repository import Session
+from regreen.session.run_log import log_page
 from regreen.session.understanding import FIRST_ANSWER_S
-from regreen.wire import Json, to_json, to_object
+from regreen.tools.paging import Cursor
+from regreen.wire import Json, shortened, to_json, to_object
 from regreen.workspace.paths import check_size
 
 if TYPE_CHECKING:
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
 OnProgress: TypeAlias = Callable[[str], None]
 
 _WAIT_S = 30.0
-_LOOK_S = 0.5  # how often a job of another process is looked at
 _LOG_PAGE = 16_000
-_LOG_AROUND = 16_000  # before and behind a page: a secret may begin in one and end in the next
 _READ_CHARS = 60_000  # of a file in one answer
+_LONGEST_PLACE = 24
+_TOLD_TWICE = 4_000  # characters of a diff, as a whole and file by file; a longer one only as a whole
 _MAP_TOKENS = 4000
 _FOUND = 50
+_FOUND_LINES = 100
+_MOST_FOUND = 20_000  # of all pages together
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Call:
     cancel: Cancel | None
     offers: Offers = NOTHING
     caller_present: bool = True  # can whoever calls call again, and submit fixes?
+    cursor: Cursor = field(default_factory=dict[str, int])  # where the page of the result begins that is wanted
 
 
 def _skeleton(call: Call) -> dict[str, Json]:
@@ -65,7 +70,8 @@ def _map(call: Call) -> dict[str, Json]:
 def _symbol(call: Call) -> dict[str, Json]:
     a = call.args
     return to_object(call.session.find_symbol(
-        a["name"], kind=a.get("kind", ""), references=a.get("references", False), limit=a.get("limit", _FOUND),
+        a["name"], kind=a.get("kind", ""), references=a.get("references", False),
+        limit=min(a.get("limit", _FOUND) + max(call.cursor.values(), default=0), _MOST_FOUND),
         wait_s=_index_wait_s(call), on_progress=call.on_progress, cancel=call.cancel,
     ))  # fmt: skip
 
@@ -76,23 +82,41 @@ def _index_wait_s(call: Call) -> float | None:
 
 
 def _search(call: Call) -> dict[str, Json]:
-    return to_object(call.session.search(call.args.pop("pattern"), **call.args, cancel=call.cancel))
+    limit = min(call.args.pop("limit", _FOUND_LINES) + call.cursor.get("matches", 0), _MOST_FOUND)
+    return to_object(call.session.search(call.args.pop("pattern"), **call.args, limit=limit, cancel=call.cancel))
 
 
 def _read(call: Call) -> dict[str, Json]:
-    text = call.session.read(call.args.pop("path"), **call.args)
-    return to_object(_page_of(text) if call.caller_present else text)
+    a = call.args
+    chars, (line, column) = a.pop("max_chars", _READ_CHARS), _place(a.pop("cursor", ""))
+    text = call.session.read(a.pop("path"), **(a | {"start_line": line} if line else a))
+    return to_object(_page_of(text, chars, column) if call.caller_present else text)
 
 
-def _page_of(text: FileText) -> FileText:
-    """As many whole lines as a model should be given at once; a line that is longer than that by itself is cut."""
-    if len(text.text) <= _READ_CHARS:
-        return text
-    shown = text.text[: text.text.rfind("\n", 0, _READ_CHARS) + 1]
-    if not shown:
-        first = text.text.partition("\n")[0]
-        shown = f"{first[:_READ_CHARS]}… {len(first) - _READ_CHARS} characters more\n"
-    return replace(text, text=shown, end_line=text.start_line + shown.count("\n") - 1)
+def _place(cursor: str) -> tuple[int, int]:
+    """The line and the characters in it that a cursor of `read_file` names; (0, 0) for none. Raises UsageError."""
+    line, _, column = cursor.partition(":")
+    if not cursor:
+        return 0, 0
+    if not (line + column).isascii() or not line.isdigit() or not column.isdigit() or len(cursor) > _LONGEST_PLACE:
+        raise UsageError("invalid_arguments", f"no result has told the cursor {shortened(cursor, 80)!r}",
+                         "give that of the result before as it stands, or none")  # fmt: skip
+    return int(line), int(column)
+
+
+def _page_of(text: FileText, chars: int, column: int = 0) -> FileText:
+    """As many whole lines as a model should be given at once, the first from `column` on; a line that is longer than
+    that by itself is cut, and `cursor` says where it goes on."""
+    rest = text.text[column:]
+    if len(rest) <= chars:
+        return replace(text, text=rest) if column else text
+    shown = rest[: rest.rfind("\n", 0, chars) + 1]
+    if shown:
+        end_line = text.start_line + shown.count("\n") - 1
+        return replace(text, text=shown, end_line=end_line, cursor=f"{end_line + 1}:0")
+    first = rest.partition("\n")[0]
+    shown = f"{first[:chars]}… {len(first) - chars} characters more\n"
+    return replace(text, text=shown, end_line=text.start_line, cursor=f"{text.start_line}:{column + chars}")
 
 
 def _edit(call: Call) -> dict[str, Json]:
@@ -111,15 +135,18 @@ def _tests(call: Call) -> dict[str, Json]:
     from regreen.session.running import start_tests
 
     a = call.args
-    job, report = start_tests(
-        call.session,
-        a.get("selection", []),
-        argv=a.get("argv", []),
-        timeout_s=a.get("timeout_s", 0.0),
-        last_failed=a.get("last_failed", False),
-        runner=a.get("runner", "auto"),
-        warm=a.get("warm", False),
-    )
+    try:
+        job, report = start_tests(
+            call.session,
+            a.get("selection", []),
+            argv=a.get("argv", []),
+            timeout_s=a.get("timeout_s", 0.0),
+            last_failed=a.get("last_failed", False),
+            runner=a.get("runner", "auto"),
+            warm=a.get("warm", False),
+        )
+    except Declined as e:
+        return {"state": "done", **to_object(denied_run(e))}
     _wait(job, call, stop_on_cancel=True)
     if job.error is not None:
         raise job.error
@@ -161,7 +188,8 @@ def _task(call: Call) -> dict[str, Json]:
         budget_usd=a.get("budget_usd", 0.0),
         max_turns=a.get("max_turns", 0),
     )
-    job = call.engine.task(call.session, options, ask=call.offers.ask_user).job
+    offers = call.offers
+    job = call.engine.task(call.session, options, ask=offers.ask_user, approve=offers.approve_in_jobs).job
     _wait(job, call, stop_on_cancel=True)
     return job.data()
 
@@ -169,18 +197,14 @@ def _task(call: Call) -> dict[str, Json]:
 def _submit(call: Call) -> dict[str, Json]:
     job_id = call.args["job_id"]
     fix_job = call.engine.fix_job(job_id)
-    if fix_job is None:
-        if _recorded(call, job_id)["state"] == "running":
-            raise Busy(
-                f"{job_id} runs in another process, which alone takes its fixes", "send them where it was started"
-            )
-        raise UsageError("invalid_arguments", f"{job_id} takes no fixes (any more)", "start fix_tests again")
     reason = call.args.get("needs_test_change", "")
     proposal = (
         Proposal(note=call.args.get("note", ""), needs_test_change=reason)
         if reason
         else proposal_of_arguments(call.args)
     )
+    if fix_job is None:
+        return elsewhere.submit(call, job_id, proposal, call.args.get("wait_s", _WAIT_S))
     number = fix_job.submit(proposal)
     _wait(fix_job.job, call, stop_on_cancel=True)
     attempt = fix_job.attempt(number)
@@ -192,7 +216,7 @@ def _status(call: Call) -> dict[str, Json]:
     job_id = call.args["job_id"]
     job = call.engine.jobs.live(job_id)
     if job is None:
-        data = _awaited(call, job_id)
+        data = elsewhere.awaited(call, job_id, call.args.get("wait_s", _WAIT_S))
     else:
         _wait(job, call, stop_on_cancel=False)
         data = job.data()
@@ -205,8 +229,7 @@ def _cancel(call: Call) -> dict[str, Json]:
     job_id = call.args["job_id"]
     job = call.engine.jobs.live(job_id)
     if job is None:
-        _recorded(call, job_id)
-        data = call.engine.jobs.cancel_recorded(job_id)
+        data = elsewhere.cancelled(call, job_id)
     else:
         job.stop(STOP_S)
         data = job.data()
@@ -216,29 +239,12 @@ def _cancel(call: Call) -> dict[str, Json]:
     return {"job_id": job_id, "state": data["state"], "restored": restored, **kept}
 
 
-def _awaited(call: Call, job_id: str) -> dict[str, Json]:
-    """A job of another process, waited for as one of ours would be."""
-    end = time.monotonic() + call.args.get("wait_s", _WAIT_S)
-    cancel = call.cancel or Cancel()
-    while (data := _recorded(call, job_id))["state"] == "running" and time.monotonic() < end:
-        if call.on_progress is not None:
-            call.on_progress(str(data["progress"]))
-        if cancel.wait(min(_LOOK_S, max(0.0, end - time.monotonic()))):
-            break
-    return data
-
-
-def _recorded(call: Call, job_id: str) -> dict[str, Json]:
-    """A job of another process. If that has died, what the job changed is put back first, as far as it is ours to."""
-    data = call.engine.jobs.recorded(job_id)
-    if data["state"] != "interrupted":
-        return data
-    call.engine.recovered |= call.session.recover()
-    return call.engine.jobs.recorded(job_id)
-
-
 def _changes(call: Call) -> dict[str, Json]:
-    return to_object(call.session.changes(call.args.get("since") or "HEAD"))
+    data = to_object(call.session.changes(call.args.get("since") or "HEAD"))
+    diff = data["diff"]
+    if call.caller_present and isinstance(diff, str) and len(diff) > _TOLD_TWICE:
+        data["files"] = [{k: v for k, v in f.items() if k != "diff"} for f in data["files"]]  # type: ignore[union-attr]
+    return data
 
 
 def _restore(call: Call) -> dict[str, Json]:
@@ -254,29 +260,8 @@ def _wait(job: Job, call: Call, *, stop_on_cancel: bool) -> None:
 
 def _log_page(call: Call, data: Mapping[str, Json], job_id: str, offset: int) -> dict[str, Json]:
     """A page of the newest output of a job's tests, from `offset` (bytes)."""
-    named = data.get("log")
-    folder = call.engine.store.run_folder(job_id)
-    logs = [Path(str(named))] if named else sorted(folder.glob("*.log"), key=lambda p: p.stat().st_mtime_ns)[-1:]
-    if not logs or not logs[0].is_file():
-        return {"log_text": "", "log_next": offset}
-    start = max(0, offset - _LOG_AROUND)
-    with logs[0].open("rb") as f:
-        f.seek(start)
-        window = f.read(offset - start + _LOG_PAGE + _LOG_AROUND)
-    page = window[offset - start :][:_LOG_PAGE]
-    text = _masked_page(window, offset - start, page, call.session.redact)
-    return {"log_text": text, "log_next": offset + len(page)}
-
-
-def _masked_page(window: bytes, at: int, page: bytes, redact: Callable[[str], str]) -> str:
-    """The page that begins at `at`, masked with what stands around it. Where anything is, in whole lines: masks are of
-    another length than what they hide, so the line that a page begins or ends in is in both."""
-    whole = window.decode("utf-8", "replace")
-    masked = redact(whole)
-    if masked == whole or not page:
-        return page.decode("utf-8", "replace")
-    first = window.count(b"\n", 0, at)
-    return "\n".join(masked.split("\n")[first : first + page.count(b"\n") + 1])
+    page = log_page(call.engine.store.run_folder(job_id), data, offset, _LOG_PAGE, call.session.redact)
+    return {"log_text": page.text, "log_next": page.next}
 
 
 def proposal_of_arguments(args: Mapping[str, Any]) -> Proposal:

@@ -148,13 +148,20 @@ def _record(row: Row) -> RunRecord:
         row["born"], json.loads(row["request"] or "{}"), json.loads(row["result"] or "{}"))  # fmt: skip
 
 
-def recorded_runs(store: Store, *, repo: str = "", limit: int = 20) -> tuple[RunRecord, ...]:
-    """The fix runs and coding tasks, the newest first; of one repository (its key) where it is given."""
+def recorded_runs(store: Store, *, repo: str = "", limit: int = 20, with_tests: bool = False) -> tuple[RunRecord, ...]:
+    """The fix runs and coding tasks (`with_tests`: and jobs that only run tests), the newest first; of one repository
+    (its key) where it is given."""
     sql = (
-        f"{_SELECT} WHERE ? IN ('', runs.repo) AND runs.kind IN ('fix', 'task')"
+        f"{_SELECT} WHERE ? IN ('', runs.repo) AND (? OR runs.kind IN ('fix', 'task'))"
         " ORDER BY created DESC, runs.rowid DESC LIMIT ?"
     )
-    return tuple(_record(row) for row in store.rows(sql, repo, limit))
+    return tuple(_record(row) for row in store.rows(sql, repo, with_tests, limit))
+
+
+def run_of(store: Store, run_id: str) -> RunRecord | None:
+    """The job of exactly this id; None where there is none."""
+    rows = store.rows(f"{_SELECT} WHERE runs.id = ?", run_id)
+    return _record(rows[0]) if rows else None
 
 
 def masked(session: Session, result: dict[str, Json]) -> dict[str, Json]:
@@ -167,6 +174,11 @@ def masked(session: Session, result: dict[str, Json]) -> dict[str, Json]:
 def not_a_fix(kind: str) -> str:
     """What a job of this kind was, for whoever took it for a fix run."""
     return "was a coding task" if kind == "task" else "only ran tests"
+
+
+def not_a_task(kind: str) -> str:
+    """What a job of this kind is, for whoever took it for a coding task."""
+    return "is a fix run" if kind == "fix" else "only runs tests"
 
 
 def find_run(store: Store, name: str) -> RunRecord:

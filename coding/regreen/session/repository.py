@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regreen.errors import Refused
+from regreen.agent.approval import Effect
 from regreen.git import Git, merge_file
 from regreen.jobs import Jobs
 from regreen.model import (
@@ -29,10 +29,10 @@ from regreen.model import (
     SuiteReport,
     SymbolReport,
 )
-from regreen.policy import Action, Ask, Deny, Request, decide
+from regreen.policy import Action, Ask
 from regreen.redact import MASK, Redactor
 from regreen.sandbox import Cancel
-from regreen.session import holding, toolbox, trust
+from regreen.session import asking, holding, toolbox, trust
 from regreen.session.locking import TreeLock
 from regreen.session.remembered import Question, TestMemory
 from regreen.session.resolve import work_tree
@@ -111,9 +111,9 @@ class Session:
 
     # --- reading -------------------------------------------------------------------------------------
 
-    def files(self) -> FileList:
-        """What git tracks, and what is untracked but not ignored, as of now."""
-        return self._understanding.files()
+    def files(self, *, watch: bool = True) -> FileList:
+        """What git tracks, and what is untracked but not ignored, as of now. `watch`: and index what changes."""
+        return self._understanding.files(watch=watch)
 
     def skeleton(self, path: str = "", *, depth: int = 0, max_tokens: int = 4000, cursor: str = "") -> Skeleton:
         """The file tree, folded to fit `max_tokens`. `depth` 0 shows as deep as fits."""
@@ -342,22 +342,10 @@ class Session:
 
     # --- rules ---------------------------------------------------------------------------------------
 
-    def allow(self, action: Action, about: str = "") -> None:
-        """Pass, or raise Refused with what to do about it. `about` is shown to whoever is asked."""
-        wants = Request(
-            action,
-            str(self.root),
-            self.trusted,
-            trust.tainted(self.store, self.key, self.workspace) if action == "run" else (),
-            about,
-        )
-        decision = decide(wants, self.settings.mode)
-        if isinstance(decision, Deny) or (isinstance(decision, Ask) and not self.ask(decision)):
-            raise Refused(decision.kind, decision.reason, decision.hint)
-
-    def ask(self, question: Ask) -> bool:
-        """Does somebody say yes? Nobody to ask is a no."""
-        return self.approve is not None and self.approve(question)
+    def allow(self, action: Action, about: str = "", effect: Effect | None = None) -> None:
+        """Pass, or raise Refused with what to do about it (Declined: somebody said no). `about` is shown to whoever is
+        asked at a terminal; `effect` is what would be done, for whoever is asked from afar."""
+        asking.allow(self, action, about, effect or Effect(identity=about))
 
     @property
     def trusted(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from regreen.jobs import Job
 from regreen.model import SuiteReport
+from regreen.session import asking
 from regreen.session.repository import Session
 from regreen.store import new_id
 from regreen.wire import Json, to_object
@@ -35,7 +36,7 @@ def start_tests(
     warm: bool,
 ) -> tuple[Job, Callable[[], SuiteReport | None]]:
     """Run tests as a job. The second value gives the report once the job is done."""
-    session.allow("run")
+    session.allow("run", effect=asking.of_tests(selection, argv=argv, runner=runner))
     run_id = new_id("job")
     job = Job(run_id, "test", session.key, session.store, {"selection": list(selection), "argv": list(argv)})
     session.jobs.add(job)

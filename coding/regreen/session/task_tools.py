@@ -17,7 +17,7 @@ from regreen.fix.task_tree import TaskTree
 from regreen.model import EditReport
 from regreen.policy import Ask
 from regreen.sandbox import Cancel
-from regreen.session import trust
+from regreen.session import asking, trust
 from regreen.session.handlers import proposal_of_arguments
 from regreen.session.toolbox import as_reply, engine_tools, without_repo
 from regreen.tools import BY_NAME, ToolSpec, check
@@ -25,6 +25,7 @@ from regreen.wire import Json, to_object
 from regreen.workspace import is_command_bearing
 
 if TYPE_CHECKING:
+    from regreen.agent.approval import Approver, Effect
     from regreen.agent.ask_user import AskUser
     from regreen.edits import EditPlan
     from regreen.session.engine import Engine
@@ -70,11 +71,19 @@ class Time:
     left_s: Callable[[], float | None]
 
 
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who answers a task's questions, and who approves what it does, besides whoever the session was opened by."""
+
+    ask: AskUser | None = None
+    approve: Approver | None = None
+
+
 class TaskTools:
     """Makes the tools of one task."""
 
     def __init__(
-        self, engine: Engine, session: Session, tree: TaskTree, log: EventLog, time_: Time, ask: AskUser | None
+        self, engine: Engine, session: Session, tree: TaskTree, log: EventLog, time_: Time, people: People
     ) -> None:
         self._engine = engine
         self._session = session
@@ -82,7 +91,8 @@ class TaskTools:
         self._log = log
         self._waiting = time_.waiting
         self._left_s = time_.left_s
-        self._ask = ask
+        self._ask = people.ask
+        self._approver = people.approve
 
     def all(self) -> tuple[Tool, ...]:
         """Every tool that the agent of this task is offered."""
@@ -94,7 +104,9 @@ class TaskTools:
         return self._tool("show_changes", lambda _args, _context: to_object(self._session.changes(self._log.run_id)))
 
     def _editing(self) -> Tool:
-        return self._tool("apply_edits", lambda args, _context: to_object(self._edit(args)), timeout_s=_PATIENT_S)
+        return self._tool(
+            "apply_edits", lambda args, context: to_object(self._edit(args, context.cancel)), timeout_s=_PATIENT_S
+        )
 
     def _testing(self) -> Tool:
         limits = self._session.settings.limits
@@ -122,13 +134,14 @@ class TaskTools:
 
     # --- edits ---------------------------------------------------------------------------------------
 
-    def _edit(self, args: Mapping[str, Any]) -> EditReport:
+    def _edit(self, args: Mapping[str, Any], cancel: Cancel) -> EditReport:
         """Apply edits, all or none; where a file changes in the very moment, they are judged again."""
         proposal = proposal_of_arguments(args)
         plan = self._tree.plan(proposal, args.get("expected_sha256", {}))
         if not plan.report.ok:
             return plan.report
-        self._allow("edit", "".join(f.diff for f in plan.report.files))
+        about = "".join(f.diff for f in plan.report.files)
+        self._allow("edit", about, asking.of_edits(plan.report.files), cancel)
         report = self._commit(plan)
         for _ in range(_RACES):
             if report.ok:
@@ -149,7 +162,11 @@ class TaskTools:
     # --- tests ---------------------------------------------------------------------------------------
 
     def _run_tests(self, args: Mapping[str, Any], context: ToolContext) -> Any:
-        self._allow("run", f"tests: {', '.join(args.get('selection', ())) or 'all'}")
+        about = f"tests: {', '.join(args.get('selection', ())) or 'all'}"
+        effect = asking.of_tests(
+            args.get("selection", ()), argv=args.get("argv", ()), runner=args.get("runner", "auto")
+        )
+        self._allow("run", about, effect, context.cancel)
         session = self._session
         return self._tree.note(
             lambda heard: session.run_suite(
@@ -172,28 +189,32 @@ class TaskTools:
 
     # --- people --------------------------------------------------------------------------------------
 
-    def _allow(self, action: Any, about: str) -> None:
+    def _allow(self, action: Any, about: str, effect: Effect, cancel: Cancel) -> None:
         """Ask whoever decides. Raises Refused; both answers are recorded."""
         allowed = False
         try:
-            self._waiting.during(lambda: self._session.allow(action, about))
+            with asking.asked_by(self._approver, cancel):
+                self._waiting.during(lambda: self._session.allow(action, about, effect))
             allowed = True
         finally:
             self._log.emit("permission", action=action, allowed=allowed)
 
-    def approve(self, tool: Tool, arguments: Mapping[str, Json], _cancel: Cancel) -> bool:
+    def approve(self, tool: Tool, arguments: Mapping[str, Json], cancel: Cancel) -> bool:
         """May a tool that is none of ours be called? The mode decides, or a person."""
         mode = self._session.settings.mode
         if mode == "plan":
             raise Refused("denied_by_mode", f"plan mode only reads, and {tool.name} may do more", "do without it")
         if mode == "auto":
             return True
-        if self._session.approve is None:
+        session = self._session
+        if self._approver is None and session.approve is None:
             raise Refused("needs_approval", f"{tool.name} must be approved, and nobody can be asked",
                           "do without it; the user can allow it with `--mode auto`")  # fmt: skip
         about = json.dumps(arguments, ensure_ascii=False, indent=1)
-        question = Ask("needs_approval", f"the agent wants to call {tool.name}", "approve it", about)
-        return self._waiting.during(lambda: self._session.ask(question))
+        ask = Ask("needs_approval", f"the agent wants to call {tool.name}", "approve it", about)
+        question = asking.put(session, ask, "call", asking.of_foreign(tool.name, about))
+        with asking.asked_by(self._approver, cancel):
+            return bool(self._waiting.during(lambda: asking.answer(session, question)))
 
     def _ask_user(self, question: str, options: tuple[str, ...], cancel: Cancel) -> str | None:
         assert self._ask is not None

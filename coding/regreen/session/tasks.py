@@ -13,6 +13,7 @@ from regreen.agent.mcp_tools import McpServers
 from regreen.agent.rules import agent_rules
 from regreen.agent.run import AgentRun
 from regreen.agent.state import AgentEnd, Checked
+from regreen.agent.steering import Steering
 from regreen.agent.system_prompt import read_own, system_prompt
 from regreen.agent.toolbox import Toolbox
 from regreen.errors import UsageError
@@ -25,13 +26,14 @@ from regreen.proposers.fitting import fenced
 from regreen.providers.configured import make_client
 from regreen.providers.messages import Delta, TextDelta
 from regreen.providers.meter import Budget, Meter
+from regreen.session import asking
 from regreen.session.diary import DIARY
 from regreen.session.fix_bench import bench_of
 from regreen.session.recording import masked
 from regreen.session.repository import Session
 from regreen.session.scoping import default_paths, own_paths
 from regreen.session.task_brief import hint_for, task_context
-from regreen.session.task_tools import TaskTools, Time, Waiting
+from regreen.session.task_tools import People, TaskTools, Time, Waiting
 from regreen.session.toolbox import engine_of
 from regreen.store import new_id
 from regreen.tools.text import say
@@ -40,6 +42,7 @@ from regreen.wire import Json, shortened, to_json, to_object
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from regreen.agent.approval import Approver
     from regreen.agent.ask_user import AskUser
     from regreen.agent.tool import Tool
     from regreen.events import Subscriber
@@ -83,6 +86,7 @@ class TaskJob:
         self.outcome: TaskOutcome | None = None
         self.diff = ""
         self.turns = 0
+        self.steering = Steering()
         self._meter = meter
         log.subscribe(self._hear)
 
@@ -103,6 +107,7 @@ class TaskJob:
         if event.kind == "turn_started":
             self.turns = int(str(event.data["turn"]))
             self.job.set_progress(f"turn {self.turns}: asking the model")
+            self.job.show()
         elif event.kind == "tool_call":
             self.job.set_progress(f"turn {self.turns}: {event.data['tool']}")
         elif event.kind in ("tests_started", "verified"):
@@ -117,15 +122,17 @@ def start_task(
     on_event: Subscriber | None = None,
     ask: AskUser | None = None,
     tools: Sequence[Tool] = (),
+    approve: Approver | None = None,
 ) -> TaskJob:
     """Take the work tree and start the task in a job. Raises RegreenError before anything happens."""
     options = _checked(replace(options, task=session.redact(options.task)))
     if options.selection:
-        session.allow("run", f"tests: {', '.join(options.selection)}")
+        about = f"tests: {', '.join(options.selection)}"
+        session.allow("run", about, asking.of_tests(options.selection))
     lock = session.run_lock()
     session.acquire(lock)
     try:
-        work = _Work(engine, session, options, on_event, ask, tools)
+        work = _Work(engine, session, options, on_event, People(ask, approve), tools)
     except BaseException:
         lock.release()
         raise
@@ -180,7 +187,7 @@ class _Work:
         session: Session,
         options: TaskOptions,
         on_event: Subscriber | None,
-        ask: AskUser | None,
+        people: People,
         tools: Sequence[Tool],
     ) -> None:
         self._session = session
@@ -211,7 +218,7 @@ class _Work:
         request = FixRequest(run_id, options.selection, scope, rules, options.keep_partial)
         self._tree = TaskTree(request, bench_of(session, job, log, folder, lambda _report: Insight()), log)
         self._servers = McpServers(session.settings.agent.mcp_servers, cwd=session.store.folder, redact=session.redact)
-        self._own_tools = TaskTools(engine, session, self._tree, log, Time(self._waiting, meter.left_s), ask)
+        self._own_tools = TaskTools(engine, session, self._tree, log, Time(self._waiting, meter.left_s), people)
 
     def __call__(self) -> None:
         try:
@@ -262,6 +269,7 @@ class _Work:
                 check=self._check,
                 on_delta=self._on_delta,
                 cancelled=self.task.job.cancel.is_set,
+                steering=self.task.steering,
             )
         finally:
             toolbox.close()
@@ -276,6 +284,8 @@ class _Work:
         return judged.doubt or fenced(self._told(judged.report))
 
     def _finish(self, end: AgentEnd) -> None:
+        for words in self.task.steering.close():
+            self._log.emit("steered", text=words, joined=False)
         told = TaskOutcome(end.reason, answer=end.answer, why=end.why, question=end.question, turns=end.turns)
         outcome, self.task.diff = self._tree.end(told)
         usage = self.task.usage

@@ -75,9 +75,10 @@ class Understanding:
         if self._made_index is not None:
             self._made_index.close()
 
-    def files(self) -> FileList:
-        """What git tracks, and what is untracked but not ignored, as of now."""
-        if self._watch:
+    def files(self, *, watch: bool = True) -> FileList:
+        """What git tracks, and what is untracked but not ignored, as of now. `watch`: index what changes from now on,
+        where that is possible and wanted."""
+        if watch and self._watch:
             self._start_watching()
         return self._listing.current()
 

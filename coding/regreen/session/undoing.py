@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from regreen.errors import UsageError
 from regreen.model import RestoreReport
+from regreen.session import asking
 
 if TYPE_CHECKING:
     from regreen.session.repository import Session
@@ -20,7 +21,7 @@ _EVENTS_READ_BYTES = 64 * 1024  # a run tells its snapshot at its very beginning
 def restore(session: Session, to: str, *, dry_run: bool) -> RestoreReport:
     """See `Session.restore`."""
     if not dry_run:
-        session.allow("restore")
+        session.allow("restore", effect=asking.of_restore(to))
     with session.exclusive():
         if to.startswith("txn-"):
             return session.journal.undo(to, dry_run=dry_run)

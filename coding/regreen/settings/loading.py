@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from regreen.errors import ConfigError
+from regreen.settings.http_table import http_settings
 from regreen.settings.model_tables import agent_settings, model_settings, models_of_file
 from regreen.settings.tables import custom_tests, gates, unknown_key
 from regreen.settings.values import (
@@ -21,6 +22,7 @@ from regreen.settings.values import (
     AgentSettings,
     CustomTests,
     Gate,
+    HttpSettings,
     Limits,
     Mode,
     ModelSettings,
@@ -33,7 +35,7 @@ _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "mode": (str,), "sandbox": (str,), "sandbox_level": (str,), "network": (bool,), "container_engine": (str,),
     "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,), "gates": (dict,),
     "python": (str,), "strict_edits": (bool,), "watch": (bool,),
-    "provider": (dict,), "prices": (dict,), "agent": (dict,), "tools": (dict,), "loop": (dict,),
+    "provider": (dict,), "prices": (dict,), "agent": (dict,), "tools": (dict,), "loop": (dict,), "http": (dict,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
 _CHOICES = (
@@ -86,6 +88,7 @@ def load_settings(
             gates(file.get("gates", {})),
             models_of_file(file),
             agent_settings(file, home=environ.get("HOME", "")),
+            http_settings(file.get("http", {})),
         )
     return Settings(
         state_dir=_folder(environ, "REGREEN_STATE_DIR", dirs.user_state_path),
@@ -108,6 +111,7 @@ def load_settings(
         limits=limits,
         models=model_settings(of_file.models, environ, provider=provider, model=model),
         agent=of_file.agent,
+        http=of_file.http,
     )
 
 
@@ -120,6 +124,7 @@ class _OfFile(NamedTuple):
     gates: dict[str, tuple[Gate, ...]]
     models: ModelSettings
     agent: AgentSettings
+    http: HttpSettings
 
 
 @contextmanager

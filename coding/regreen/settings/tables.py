@@ -18,6 +18,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "[agent]": ("max_turns", "system_prompt_file"),
     "[tools]": ("enabled", "concurrency_safe", "max_parallel", "timeout_s", "result_chars", "mcp"),
     "[loop]": ("max_output_recovery",),
+    "[http]": ("hosts", "origins"),
 }  # fmt: skip
 """What may stand in each table whose name is fixed."""
 _MAX_NAME = 60  # characters of a gate's name

@@ -104,6 +104,15 @@ class AgentSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """The table `[http]`: what a server over HTTP answers to besides the own machine's names. Each value is compared to
+    the letter with the header of that name."""
+
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that an operator can choose. `roots` are the folders the operator named: they are trusted."""
 
@@ -127,6 +136,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     models: ModelSettings = field(default_factory=ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
 
     @property
     def may_be_told(self) -> Mapping[str, str]:

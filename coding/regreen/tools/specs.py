@@ -76,6 +76,7 @@ _TEXT, _FLAG, _COUNT, _LIST, _OBJECT = (
 )  # fmt: skip
 _WAIT = _number(0, 45)
 _TOKENS = _integer(100, 20000)
+_CHARS = _integer(1_000, 60_000)
 _PATHS: Schema = {"type": "array", "items": _TEXT}
 _REPLACEMENTS: Schema = {
     "type": "array",
@@ -89,13 +90,14 @@ _FORMAT = _choice(*EDIT_FORMATS)
 
 _FIX_OUTPUTS: Schema = {
     "job_id": _TEXT, "state": _TEXT, "brief": _OBJECT, "attempts": _LIST, "outcome": _OBJECT, "progress": _TEXT,
+    "cursor": _TEXT,
 }  # fmt: skip
 
 TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="repo_skeleton",
         title="Repository skeleton",
-        description="File tree, ignore rules respected, folded to max_tokens (4000); cursor pages on. No contents.",
+        description="File tree, ignore rules respected, folded to max_tokens (4000); cursor pages on.",
         parameters={"path": _TEXT, "depth": _integer(1, 50), "max_tokens": _TOKENS, "cursor": _TEXT},
         outputs={"root": _TEXT, "tree": _TEXT, "files": _COUNT, "dirs": _COUNT, "truncated": _FLAG, "cursor": _TEXT},
         read_only=True, idempotent=True,
@@ -125,9 +127,10 @@ TOOLS: tuple[ToolSpec, ...] = (
         title="Find symbol",
         description="Where a (qualified) name is defined; with `references`, where it is used and in what. Names like "
                     "it where there is none.",
-        parameters={"name": _TEXT, "kind": _TEXT, "references": {"type": "boolean"}, "limit": _integer(1, 1000)},
+        parameters={"name": _TEXT, "kind": _TEXT, "references": {"type": "boolean"}, "limit": _integer(1, 1000),
+                    "cursor": _TEXT},
         outputs={"definitions": _LIST, "references": _LIST, "definitions_total": _COUNT, "references_total": _COUNT,
-                 "suggestions": _LIST, "indexed": {"type": "number"}, "notes": _LIST},
+                 "suggestions": _LIST, "indexed": {"type": "number"}, "notes": _LIST, "cursor": _TEXT},
         required=("name",), read_only=True, idempotent=True,
     ),
     ToolSpec(
@@ -135,18 +138,19 @@ TOOLS: tuple[ToolSpec, ...] = (
         title="Search text",
         description="Lines that contain `pattern` (literal; with `regex` a linear-time regular expression).",
         parameters={"pattern": _TEXT, "regex": {"type": "boolean"}, "ignore_case": {"type": "boolean"},
-                    "globs": _PATHS, "context": _integer(0, 10), "limit": _integer(1, 1000)},
+                    "globs": _PATHS, "context": _integer(0, 10), "limit": _integer(1, 1000), "cursor": _TEXT},
         outputs={"matches": _LIST, "truncated": _FLAG, "files_searched": _COUNT, "files_matched": _COUNT,
-                 "notes": _LIST},
+                 "notes": _LIST, "cursor": _TEXT},
         required=("pattern",), read_only=True, idempotent=True,
     ),
     ToolSpec(
         name="read_file",
         title="Read file",
         description="Lines of a text file, and the sha256 that apply_edits takes as expected_sha256.",
-        parameters={"path": _TEXT, "start_line": _integer(1, 10_000_000), "end_line": _integer(1, 10_000_000)},
+        parameters={"path": _TEXT, "start_line": _integer(1, 10_000_000), "end_line": _integer(1, 10_000_000),
+                    "max_chars": _CHARS, "cursor": _TEXT},
         outputs={"text": _TEXT, "start_line": _COUNT, "end_line": _COUNT, "total_lines": _COUNT, "sha256": _TEXT,
-                 "encoding": _TEXT, "eol": _TEXT, "redacted": _COUNT},
+                 "encoding": _TEXT, "eol": _TEXT, "redacted": _COUNT, "cursor": _TEXT},
         required=("path",), read_only=True, idempotent=True,
     ),
     ToolSpec(
@@ -161,13 +165,14 @@ TOOLS: tuple[ToolSpec, ...] = (
                     "hunks": {"type": "array", "items": _integer(1, 100_000), "description": "of the plan, by number"},
                     "expected_sha256": {"type": "object", "additionalProperties": _TEXT,
                                         "description": "path: hash of what was read"}},
-        outputs={"ok": _FLAG, "plan": _TEXT, "files": _LIST, "edits": _LIST, "warnings": _LIST, "transaction": _TEXT},
+        outputs={"ok": _FLAG, "plan": _TEXT, "files": _LIST, "edits": _LIST, "warnings": _LIST, "transaction": _TEXT,
+                 "cursor": _TEXT},
         destructive=True,
     ),
     ToolSpec(
         name="run_tests",
         title="Run tests",
-        description="Run tests (pytest, vitest, jest, node, go, cargo, maven, ...; sandboxed): all, a "
+        description="Run tests (pytest, vitest, jest, node, go, cargo, ...; sandboxed): all, a "
                     "selection (ids, files, folders, titles), or a whitelisted argv. Failures grouped by cause, and "
                     "what changed since the last run. Not done after wait_s (30): job_id for job_status.",
         parameters={"selection": _PATHS, "runner": _TEXT,
@@ -177,7 +182,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         outputs={"status": _TEXT, "runner": _TEXT, "argv": _LIST, "interpreter": _TEXT, "sandbox": _TEXT,
                  "network": _TEXT, "project": _TEXT, "since_last": _OBJECT, "slowest": _LIST,
                  "counts": _OBJECT, "failures": _LIST, "groups": _LIST, "duration_s": {"type": "number"}, "log": _TEXT,
-                 "message": _TEXT, "notes": _LIST, "job_id": _TEXT, "state": _TEXT, "progress": _TEXT},
+                 "message": _TEXT, "notes": _LIST, "job_id": _TEXT, "state": _TEXT, "progress": _TEXT,
+                 "cursor": _TEXT},
         open_world=True,
         withheld=(("env", "what tests see of the environment is an allow-list, which no caller can add to"),),
     ),
@@ -218,14 +224,15 @@ TOOLS: tuple[ToolSpec, ...] = (
                     "budget_tokens": _integer(1, 1_000_000_000), "budget_usd": _number(0.0001, 1_000_000),
                     "max_turns": _integer(1, 200), "wait_s": _WAIT},
         outputs={"job_id": _TEXT, "state": _TEXT, "outcome": _OBJECT, "diff": _TEXT, "usage": _OBJECT,
-                 "turns": _COUNT, "progress": _TEXT},
+                 "turns": _COUNT, "progress": _TEXT, "cursor": _TEXT},
         required=("task",), destructive=True, open_world=True,
     ),
     ToolSpec(
         name="job_status",
         title="Job status",
-        description="State, progress and result of a job; call again while it is running.",
-        parameters={"job_id": _TEXT, "wait_s": _number(0, 30), "log_offset": _integer(0, 1 << 40)},
+        description="State, progress and result of a job; call again while it runs.",
+        parameters={"job_id": _TEXT, "wait_s": _number(0, 30), "log_offset": _integer(0, 1 << 40),
+                    "cursor": _TEXT},
         outputs={**_FIX_OUTPUTS, "status": _TEXT, "counts": _OBJECT, "failures": _LIST, "log_text": _TEXT,
                  "log_next": _COUNT},
         required=("job_id",), read_only=True, idempotent=True,
@@ -233,17 +240,17 @@ TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="job_cancel",
         title="Cancel a job",
-        description="End a job now; its processes die, its changes are restored.",
+        description="End a job now: its processes die, its changes are restored.",
         parameters={"job_id": _TEXT},
-        outputs={"job_id": _TEXT, "state": _TEXT, "restored": _FLAG, "outcome": _OBJECT},
+        outputs={"job_id": _TEXT, "state": _TEXT, "restored": _FLAG, "outcome": _OBJECT, "cursor": _TEXT},
         required=("job_id",), idempotent=True,
     ),
     ToolSpec(
         name="show_changes",
         title="Show changes",
         description="Unified diff of the work tree since HEAD (default), or of a job or transaction.",
-        parameters={"since": _TEXT},
-        outputs={"since": _TEXT, "files": _LIST, "diff": _TEXT, "truncated": _FLAG},
+        parameters={"since": _TEXT, "max_chars": _CHARS, "cursor": _TEXT},
+        outputs={"since": _TEXT, "files": _LIST, "diff": _TEXT, "truncated": _FLAG, "cursor": _TEXT},
         read_only=True, idempotent=True,
     ),
     ToolSpec(
@@ -251,7 +258,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         title="Restore files",
         description="Undo a job's or transaction's changes. Files changed since by others are left and named.",
         parameters={"to": _string("job_id or transaction"), "dry_run": {"type": "boolean"}},
-        outputs={"restored": _LIST, "deleted": _LIST, "conflicts": _LIST, "transaction": _TEXT, "dry_run": _FLAG},
+        outputs={"restored": _LIST, "deleted": _LIST, "conflicts": _LIST, "transaction": _TEXT, "dry_run": _FLAG,
+                 "cursor": _TEXT},
         required=("to",), destructive=True, idempotent=True,
     ),
 )  # fmt: skip

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from regreen.tools import reading_text, task_text
-from regreen.tools.diff_text import cut, shown_diff
+from regreen.tools.diff_text import cut
+from regreen.tools.paging import count, rest_of
 from regreen.wire import shortened
 
 Data: TypeAlias = Mapping[str, Any]
@@ -31,6 +32,8 @@ def say(tool: str, data: Data) -> str:
     if "error" in data:
         return error_text(data["error"])
     text = _SAY[tool](data)
+    if rest := rest_of(tool, data):
+        text += f"\n{rest}"
     return text if tool in _PAGED else shortened(text, _MAX_CHARS)
 
 
@@ -44,8 +47,8 @@ def _edits(d: Data) -> str:
     if not d["ok"]:
         return _failed_edits(d)
     verb = "applied" if d["transaction"] else "would be applied (dry run)"
-    count = sum(e["status"] not in ("skipped_noop", "not_chosen") for e in d["edits"])
-    out = [f"{_count(count, 'edit')} {verb} to {_count(len(d['files']), 'file')}"]
+    done = count(d, "edits") - sum(e["status"] in ("skipped_noop", "not_chosen") for e in d["edits"])
+    out = [f"{_count(done, 'edit')} {verb} to {_count(count(d, 'files'), 'file')}"]
     if d["transaction"]:
         out.append(f"transaction {d['transaction']} (restore undoes it)")
     elif d.get("plan"):
@@ -90,6 +93,8 @@ def _failed_edits(d: Data) -> str:
             out.append(f"  {shortened(error['hint'])}")
     if len(failed) > _MAX_EDITS:
         out.append(f"... and {len(failed) - _MAX_EDITS} more edits that cannot be applied")
+    if (total := count(d, "edits")) > len(d["edits"]):
+        out.append(f"... the other {total - len(d['edits'])} edits are not looked at here")
     out.extend(f"warning: {w}" for w in warnings)
     return "\n".join(out)
 
@@ -195,7 +200,11 @@ def _brief(b: Data, job_id: str) -> str:
 
 
 def _outcome(o: Data, d: Data) -> str:
-    out = [f"{o['reason']}" + (f": {len(o['fixed_tests'])} tests fixed" if o["fixed"] else "") + f" ({d['job_id']})"]
+    out = [
+        f"{o['reason']}"
+        + (f": {count(d, 'outcome.fixed_tests')} tests fixed" if o["fixed"] else "")
+        + f" ({d['job_id']})"
+    ]
     if o["fixed"]:
         e = o["evidence"]
         out.append(f"verified cold, goal tests {e['goal_runs']}, {e['counts']['passed']} pass; plausible, not proven")
@@ -230,17 +239,15 @@ def _cancel(d: Data) -> str:
 
 
 def _changes(d: Data) -> str:
-    if not d["files"]:
+    if not d["files"] and not d["diff"]:
         return f"no changes since {d['since']}"
     lines = _some([f"{f['action']} {f['path']} +{f['added']} -{f['removed']}" for f in d["files"]], _MAX_FILES)
-    text, left = shown_diff(d["diff"])
-    more = f"... {left}; the structured result has them" if left else ""
-    return "\n".join([f"{_count(len(d['files']), 'file')} changed since {d['since']}", *lines, text + more])
+    return "\n".join([f"{_count(count(d, 'files'), 'file')} changed since {d['since']}", *lines, d["diff"]])
 
 
 def _restored(d: Data) -> str:
     verb = "would be " if d["dry_run"] else ""
-    out = [f"{len(d['restored'])} files {verb}restored, {len(d['deleted'])} {verb}deleted"]
+    out = [f"{count(d, 'restored')} files {verb}restored, {count(d, 'deleted')} {verb}deleted"]
     out.extend(_some([f"  {p}" for p in d["restored"]], _MAX_FILES))
     out.extend(_some([f"  {p} (deleted)" for p in d["deleted"]], _MAX_FILES))
     merged = [f"  {p} ({verb}merged: what was changed there since stays)" for p in d.get("merged", [])]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20  # of a file; what is larger is not looked into
 BUDGET_S = 5.0
-MAX_LIMIT = 1000
+MAX_LIMIT = 20_000
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ROLES = {"source": 0, "test": 1, "vendored": 2}

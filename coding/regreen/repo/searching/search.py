@@ -24,7 +24,7 @@ from regreen.workspace.reading import Reader, Unread
 if TYPE_CHECKING:
     from regreen.sandbox import Cancel
 
-MAX_MATCHES = 1000
+MAX_MATCHES = 20_000
 MAX_CONTEXT = 10
 BUDGET_S = 5.0
 _NAMED = 10  # files named in a note

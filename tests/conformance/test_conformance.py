@@ -1,0 +1,83 @@
+"""The official conformance suite over HTTP: the sets of scenarios that two protocol revisions require.
+
+The product's own server fails exactly the scenarios that ask for tools, resources or prompts that only a test server
+has: the baselines name them, and the suite also fails where one that is named passes.
+"""
+
+import subprocess
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.http_server import http_server
+from support.mcp_clients import REGREEN, TOOLS_FOLDER, node_command
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from bearer_proxy import bearer_proxy  # noqa: E402  (a module of these tests alone)
+
+SUITE = TOOLS_FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+REVISIONS = ("2025-11-25", "2026-07-28")
+LIMIT_S = 240
+
+
+def suite() -> list[str]:
+    node = node_command()
+    if not SUITE.exists():
+        pytest.skip(f"NOT RUN: the conformance suite is not in {TOOLS_FOLDER} (`make node` installs it)")
+    return [*node, str(SUITE), "server"]
+
+
+@contextmanager
+def served(folder: Path, command: Sequence[str]) -> Generator[str]:
+    """The address of a server behind the proxy, which it is told of by the user's settings."""
+    repo = folder / "shop"
+    repo.mkdir()
+    (repo / "calc.py").write_text("def one():\n    return 1\n", "utf-8")
+    subprocess.run(["git", "init", "-q"], cwd=repo, check=True)
+    with bearer_proxy() as proxy:
+        settings = folder / "config" / "regreen" / "config.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'[http]\nhosts = ["{proxy.address}"]\norigins = ["http://{proxy.address}"]\n', "utf-8")
+        env = {"XDG_CONFIG_HOME": str(folder / "config")}
+        with http_server(folder, "--root", str(repo), command=command, env=env) as server:
+            proxy.server, proxy.token = (server.host, server.port), server.token
+            yield proxy.address
+
+
+def fault(address: str, revision: str, results: Path, *options: str) -> str:
+    """What the suite says where it finds a fault; "" where it finds none."""
+    command = [*suite(), "--url", f"http://{address}/mcp", "--requirements", revision, "-o", str(results), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S,
+                          stdin=subprocess.DEVNULL)  # fmt: skip
+    return "" if done.returncode == 0 else done.stdout[-8000:] + done.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    suite()
+    with served(tmp_path_factory.mktemp("product"), [*REGREEN, "serve"]) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def with_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    suite()
+    with served(tmp_path_factory.mktemp("fixtures"), [sys.executable, str(HERE / "fixtures.py")]) as address:
+        yield address
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_the_product_fails_only_what_needs_a_test_servers_fixtures(product: str, tmp_path: Path, revision: str) -> None:
+    baseline = str(HERE / f"baseline-{revision[:4]}.yml")
+    said = fault(product, revision, tmp_path / "results", "--expected-failures", baseline)
+    assert not said, said
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_with_the_fixtures_nothing_that_is_required_fails(with_fixtures: str, tmp_path: Path, revision: str) -> None:
+    said = fault(with_fixtures, revision, tmp_path / "results")
+    assert not said, said
