@@ -20,6 +20,7 @@ from sqlite3 import Row
 from typing import Any, Literal, TypeAlias
 
 from regreen.errors import RegreenError, UsageError
+from regreen.events import EventLog
 from regreen.model import Counts, SuiteReport, SuiteStatus
 from regreen.sandbox import Cancel
 from regreen.store import Store, no_room
@@ -78,6 +79,8 @@ class Job:
         self._state: JobState = "running"
         self._progress = "starting"
         self._view: View = dict
+        self.log: EventLog | None = None
+        """The diary of a run."""
         self._on_cancel: Callable[[], None] = lambda: None
         self._settled: Callable[[], bool] = lambda: True
         self._thread: threading.Thread | None = None

@@ -25,7 +25,8 @@ from regreen_bridge.shapes import Launch, launch_of
 
 SERVER_NAME = "regreen"
 _PLAIN_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
-_PROGRAMS = ("git", "node", "uv")  # that runs look for; git there must be, the others may
+_NEEDED = "git"
+_USED = ("node", "uv")  # by runs, where they are there
 _FOLDERS = ("REGREEN_STATE_DIR", "REGREEN_CACHE_DIR")  # trust is kept there: the server must look in the same place
 _BOM = "\ufeff"
 
@@ -187,8 +188,8 @@ def _command(python: Path) -> list[str]:
 
 
 def _search_path(environ: Mapping[str, str]) -> str:
-    found = {name: shutil.which(name, path=environ.get("PATH", "")) for name in _PROGRAMS}
-    if found["git"] is None:
+    found = {name: shutil.which(name, path=environ.get("PATH", "")) for name in (_NEEDED, *_USED)}
+    if found[_NEEDED] is None:
         raise EnvironmentFault("environment", "git was not found on PATH", "install git, or put it on PATH")
     folders = [str(Path(program).absolute().parent) for program in found.values() if program is not None]
     return os.pathsep.join(dict.fromkeys((*folders, *_PLAIN_PATH)))

@@ -11,7 +11,9 @@ import pytest
 from regreen.errors import RegreenError
 from regreen.fix.applying import NEEDS_TEST_CHANGE
 from regreen.proposers.scripted import ScriptedProposer
-from regreen.tools.text import say, shown_diff
+from regreen.tools.diff_text import shown_diff
+from regreen.tools.paging import page
+from regreen.tools.text import say
 from regreen.wire import encodable, shortened
 from regreen.workspace import Workspace
 from regreen.workspace.paths import check_size
@@ -41,9 +43,10 @@ def test_changes_show_whole_lines_and_count_the_files_that_are_left() -> None:
     assert (len(text.splitlines()), left) == (400, "5600 more lines of the diff, of 933 more files")
     assert shown_diff(one) == (one, "")
     files = [{"action": "modify", "path": f"f{n}", "added": 1, "removed": 1} for n in range(1_000)]
-    said = say("show_changes", {"since": "HEAD", "files": files, "diff": one * 1_000})
-    assert len(said) < 20_000
-    assert "and 950 more" in said
+    said = say("show_changes", page("show_changes", {"since": "HEAD", "files": files, "diff": one * 1_000}))
+    assert len(said) < 24_000
+    assert said.startswith("1000 files changed since HEAD\n")
+    assert "(more: the same call with cursor=" in said
 
 
 def test_path_that_no_system_can_hold_is_refused_in_a_short_message(tmp_path: Path) -> None:

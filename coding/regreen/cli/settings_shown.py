@@ -45,6 +45,7 @@ def in_force(settings: Settings) -> dict[str, Any]:
         },
         "loop": {"max_output_recovery": agent.max_output_recovery},
         "http": {"hosts": s.http.hosts, "origins": s.http.origins},
+        "webhooks": {w.name: {"url": w.url, "secret_env": w.secret_env, "when": w.when} for w in s.webhooks},
     }  # fmt: skip
 
 

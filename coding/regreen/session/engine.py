@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import Refused, RegreenError, UsageError
@@ -22,6 +22,7 @@ from regreen.redact import Redactor
 from regreen.sandbox import Cancel
 from regreen.session import asking, elsewhere, trust
 from regreen.session.acting import act
+from regreen.session.asked import Whole, checked
 from regreen.session.diary import DIARY, Diary, events_after
 from regreen.session.handlers import HANDLERS, Call, OnProgress
 from regreen.session.mailbox import Mailbox
@@ -30,12 +31,11 @@ from regreen.session.recording import RunRecord, find_run, not_a_task, recorded_
 from regreen.session.repository import Approve, Session
 from regreen.session.resolve import resolve
 from regreen.session.run_log import LogPage, log_page
+from regreen.session.webhooks import webhooks_of
 from regreen.settings import Settings
 from regreen.store import Store, no_room, repo_key
-from regreen.tools import BY_NAME, check
-from regreen.tools.paging import PAGED, Cursor, page, read_cursor
 from regreen.tools.text import say
-from regreen.wire import MAX_NAME, Json, encodable, nearest, shortened, shown, to_json
+from regreen.wire import Json, encodable, shortened, shown, to_json
 
 if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
     from regreen.agent.approval import Approver
@@ -85,6 +85,7 @@ class Engine:
         self._mailbox = Mailbox(self.store, self.jobs, partial(act, self))
         self._lock = threading.RLock()
         self._closed = False
+        self._webhooks = webhooks_of(settings, self.store, self.jobs, self._redact)
         self.recovered: dict[str, RestoreReport] = {}
         """What was put back of runs that a killed process left, by run id."""
 
@@ -149,7 +150,7 @@ class Engine:
         """
 
         def work() -> Whole:
-            args, wanted = _checked(tool, arguments, in_pages=self.caller_present)
+            args, wanted = checked(tool, arguments, in_pages=self.caller_present)
             session = self.session(args.pop("repo", ""))
             call = Call(self, session, args, on_progress, cancel, offers, self.caller_present, wanted.cursor)
             with asking.asked_by(offers.approve, cancel):
@@ -169,7 +170,7 @@ class Engine:
         """`call` in one session, for a model that can call again: it waits less, and reads in pages."""
 
         def work() -> Whole:
-            args, wanted = _checked(tool, arguments, in_pages=True)
+            args, wanted = checked(tool, arguments, in_pages=True)
             if "repo" in args:
                 raise Refused("argument_not_allowed", f"{tool} takes no repo here: it works in the one that is open",
                               "leave it out")  # fmt: skip
@@ -205,6 +206,7 @@ class Engine:
         from regreen.session.fixing import start_fix
 
         self._check_open()
+        self._webhooks.check()
         fix_job = start_fix(session, options)  # not under the lock: a person may be asked first
         with self._lock:
             self._fixes[fix_job.job.id] = fix_job
@@ -227,6 +229,7 @@ class Engine:
         from regreen.session.tasks import start_task
 
         self._check_open()
+        self._webhooks.check()
         task = start_task(self, session, options, on_event=on_event, ask=ask, tools=tools, approve=approve)
         self._tasks[task.job.id] = task
         self._end_if_closed(task.job)
@@ -352,6 +355,7 @@ class Engine:
                 return
             self._closed = True
         self.jobs.stop_all(STOP_S)
+        self._webhooks.close()
         self._mailbox.close()
         with self._lock:
             for session in (*self._sessions.values(), *self._retired):
@@ -363,42 +367,3 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A result as it was made, and which page of it is wanted; None for all of it."""
-
-    data: dict[str, Json]
-    wanted: Wanted | None = None
-
-    def shown(self, tool: str, masked: dict[str, Json]) -> dict[str, Json]:
-        return masked if self.wanted is None else page(tool, masked, self.wanted.cursor, self.wanted.chars)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The page that a caller asks for: where it begins, and how many characters it may have (0: as usual)."""
-
-    cursor: Cursor = field(default_factory=dict[str, int])
-    chars: int = 0
-    in_pages: bool = False
-
-    def of(self, data: dict[str, Json]) -> Whole:
-        return Whole(data, self if self.in_pages else None)
-
-
-def _checked(tool: object, arguments: object, *, in_pages: bool) -> tuple[dict[str, Any], Wanted]:
-    """The arguments of a call as its handler takes them, and the page that they ask for. Raises UsageError, also where
-    there is no such tool."""
-    spec = BY_NAME.get(tool) if isinstance(tool, str) else None
-    if spec is None:
-        near = nearest(tool, BY_NAME)
-        hint = f"did you mean `{near[0]}`?" if near else f"tools: {', '.join(BY_NAME)}"
-        name = shortened(tool, MAX_NAME) if isinstance(tool, str) else shown(tool)
-        raise UsageError("not_found", f"there is no tool `{name}`", hint)
-    args = check(spec, arguments)
-    if spec.name not in PAGED:
-        return args, Wanted(in_pages=in_pages)
-    cursor = read_cursor(args.pop("cursor", ""), spec.name)
-    return args, Wanted(cursor, args.pop("max_chars", 0), in_pages)

@@ -201,6 +201,7 @@ def _assemble(session: Session, options: FixOptions, models: Models) -> FixJob:
     log = EventLog(run_id, folder / DIARY, session.redact, time.time)
     asked = request_of(session, options, rules, script)
     job = Job(run_id, "fix", session.key, session.store, asked)
+    job.log = log
     session.jobs.add(job)
     narrate = _Narrator()
     log.subscribe(lambda event: job.set_progress(narrate(event)))

@@ -207,6 +207,7 @@ class _Work:
         self._system = system_prompt(read_own(own) if own is not None else "")
         asked = _request(options, self._client, budget_s)
         job = Job(run_id, "task", session.key, session.store, asked)
+        job.log = log
         session.jobs.add(job)
         self.task = TaskJob(job, meter, log)
         if on_event is not None:

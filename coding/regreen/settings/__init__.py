@@ -21,6 +21,7 @@ from regreen.settings.values import (
     Price,
     SandboxWish,
     Settings,
+    Webhook,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Price",
     "SandboxWish",
     "Settings",
+    "Webhook",
     "default_environ",
     "load_settings",
     "own_interpreter",

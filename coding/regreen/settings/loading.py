@@ -28,7 +28,9 @@ from regreen.settings.values import (
     ModelSettings,
     SandboxWish,
     Settings,
+    Webhook,
 )
+from regreen.settings.webhook_table import webhooks
 from regreen.wire import shown
 
 _FILE_KEYS: dict[str, tuple[type, ...]] = {
@@ -36,6 +38,7 @@ _FILE_KEYS: dict[str, tuple[type, ...]] = {
     "container_image": (str,), "writable": (list,), "env": (dict,), "tests": (dict,), "gates": (dict,),
     "python": (str,), "strict_edits": (bool,), "watch": (bool,),
     "provider": (dict,), "prices": (dict,), "agent": (dict,), "tools": (dict,), "loop": (dict,), "http": (dict,),
+    "webhooks": (dict,),
     "max_attempts": (int, float), "budget_s": (int, float), "test_timeout_s": (int, float),
 }  # fmt: skip
 _CHOICES = (
@@ -89,6 +92,7 @@ def load_settings(
             models_of_file(file),
             agent_settings(file, home=environ.get("HOME", "")),
             http_settings(file.get("http", {})),
+            webhooks(file.get("webhooks", {})),
         )
     return Settings(
         state_dir=_folder(environ, "REGREEN_STATE_DIR", dirs.user_state_path),
@@ -112,6 +116,7 @@ def load_settings(
         models=model_settings(of_file.models, environ, provider=provider, model=model),
         agent=of_file.agent,
         http=of_file.http,
+        webhooks=of_file.webhooks,
     )
 
 
@@ -125,6 +130,7 @@ class _OfFile(NamedTuple):
     models: ModelSettings
     agent: AgentSettings
     http: HttpSettings
+    webhooks: tuple[Webhook, ...]
 
 
 @contextmanager

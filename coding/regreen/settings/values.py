@@ -113,6 +113,17 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook:
+    """A table `[webhooks."NAME"]`: who is told of the end of runs. `secret_env` names the environment variable whose
+    value signs the messages; `when` is some of `fixed` and `not_fixed`."""
+
+    name: str
+    url: str
+    secret_env: str
+    when: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that an operator can choose. `roots` are the folders the operator named: they are trusted."""
 
@@ -137,6 +148,7 @@ class Settings:
     models: ModelSettings = field(default_factory=ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    webhooks: tuple[Webhook, ...] = ()
 
     @property
     def may_be_told(self) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -156,12 +157,13 @@ def test_words_reach_the_agent_of_a_coding_task(tmp_path: Path) -> None:
     script = replies(tmp_path, [says("done."), says("done again.")])
     told: list[dict[str, Any]] = []
     heard: list[str] = []
-    with engine_on(root) as engine:
+    with engine_on(root) as engine, ThreadPoolExecutor(1) as pool:
         desk = Desk(Caller(EngineSlot(lambda: engine)), Offer())
 
         def hear(event: Any) -> None:
             if event.kind == "model_response" and not told:
-                told.append(asyncio.run(desk.take(event.run_id, {"kind": "message", "text": "calc.py only"})))
+                words = {"kind": "message", "text": "calc.py only"}
+                told.append(pool.submit(lambda: asyncio.run(desk.take(event.run_id, words))).result(60))
             if event.kind == "steered":
                 heard.append(event.data["text"])
 

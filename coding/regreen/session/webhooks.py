@@ -1,0 +1,224 @@
+"""Signed messages to the user's own addresses when a run has ended.
+
+Rules: a run neither waits for them nor fails by them; the addresses come from the user's settings alone; no code, no
+prompt and no path is in a message; redirects are not followed. A message may arrive twice, with the same delivery id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import json
+import logging
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import PurePath
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from regreen.errors import ConfigError
+from regreen.jobs import Job, Jobs
+from regreen.redact import Redactor
+from regreen.settings import Settings, Webhook
+from regreen.store import Store, new_id
+from regreen.wire import Json, shortened
+
+_log = logging.getLogger(__name__)
+
+SCHEMA_VERSION = 1
+CLOSE_WAIT_S = 3.0
+"""How long the end of a process waits for messages that are on their way."""
+TIMEOUT_S = 10.0
+PAUSES_S = (1.0, 4.0)
+"""Between the three tries."""
+_TRY_AGAIN = frozenset({408, 425, 429, *range(500, 600)})
+_MAX_REASON = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that has ended, as its receivers are told of it."""
+
+    run_id: str
+    kind: str
+    repository: str
+    data: Mapping[str, Any]
+    finished: float
+
+    @property
+    def fixed(self) -> bool:
+        outcome = _part(self.data, "outcome")
+        return outcome.get("fixed") is True or (outcome.get("verified") is True and outcome.get("kept") is True)
+
+    @property
+    def reason(self) -> str:
+        return str(_part(self.data, "outcome").get("reason") or _part(self.data, "error").get("kind") or "")
+
+
+def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value: Mapping[str, Any] | None = data.get(name)
+    return value or {}
+
+
+def payload(ended: Ended, delivery: str) -> bytes:
+    """The body of a message."""
+    outcome = _part(ended.data, "outcome")
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "event": "run_finished",
+        "delivery": delivery,
+        "run_id": ended.run_id,
+        "kind": ended.kind,
+        "repository": ended.repository,
+        "reason": ended.reason,
+        "fixed": ended.fixed,
+        "verified": outcome.get("verified") is True,
+        "kept": outcome.get("kept") is True,
+        "restored": outcome.get("restored") is True,
+        "attempts": len(ended.data.get("attempts") or ()),
+        "fixed_tests": len(outcome.get("fixed_tests") or ()),
+        "finished": round(ended.finished, 3),
+    }
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def signature(secret: bytes, timestamp: str, body: bytes) -> str:
+    """The value of `X-Regreen-Signature`: HMAC-SHA256 over the timestamp, a dot and the body."""
+    return "sha256=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def wanted(hook: Webhook, ended: Ended) -> bool:
+    return ("fixed" if ended.fixed else "not_fixed") in hook.when
+
+
+class Webhooks:
+    """The receivers of one process. `hear` is told of each job that has changed."""
+
+    def __init__(
+        self,
+        hooks: tuple[Webhook, ...],
+        environ: Mapping[str, str],
+        job: Callable[[str], Job | None],
+        redact: Callable[[Json], Json],
+        root: Callable[[str], str],
+    ) -> None:
+        self._hooks = hooks
+        self._environ = environ
+        self._job = job
+        self._redact = redact
+        self._root = root
+        self._told: set[str] = set()
+        self._changed = threading.Condition()
+        self._under_way = 0
+        self._closing = threading.Event()
+
+    def check(self) -> None:
+        """Raises ConfigError where a receiver's secret is not in the environment."""
+        for hook in self._hooks:
+            if not self._environ.get(hook.secret_env):
+                found = f"the webhook {hook.name!r} signs with {hook.secret_env}, which is not in the environment"
+                raise ConfigError("config_refused", found, "set it, or take the webhook out of config.toml")
+
+    def hear(self, job_id: str) -> None:
+        """Send what is to be sent of a job, if it is a run that has ended; from any thread, once for each."""
+        job = self._job(job_id)
+        if not self._hooks or job is None or job.kind == "test" or job.state != "done":
+            return
+        with self._changed:
+            if job_id in self._told:
+                return
+            self._told.add(job_id)
+        data = cast("dict[str, Any]", self._redact(job.data()))
+        name = PurePath(self._root(job.repo)).name
+        ended = Ended(job_id, job.kind, str(self._redact(name)), data, time.time())
+        for hook in self._hooks:
+            if wanted(hook, ended):
+                self._start(hook, ended, job)
+
+    def close(self) -> None:
+        """Wait a moment for what is on its way; nothing is tried again."""
+        self._closing.set()
+        with self._changed:
+            self._changed.wait_for(lambda: self._under_way == 0, CLOSE_WAIT_S)
+
+    def _start(self, hook: Webhook, ended: Ended, job: Job) -> None:
+        with self._changed:
+            self._under_way += 1
+        threading.Thread(target=self._deliver, args=(hook, ended, job), name="regreen-webhook", daemon=True).start()
+
+    def _deliver(self, hook: Webhook, ended: Ended, job: Job) -> None:
+        delivery = new_id("delivery")
+        problem = "not tried"
+        try:
+            body = payload(ended, delivery)
+            secret = self._environ.get(hook.secret_env, "").encode("utf-8", "surrogateescape")
+            problem = self._tried(hook, body, secret, delivery)
+        finally:
+            if problem:
+                _log.warning("the webhook %r was not told of %s: %s", hook.name, ended.run_id, problem)
+            if job.log is not None:
+                job.log.emit("webhook", name=hook.name, delivery=delivery, delivered=not problem, problem=problem)
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def _tried(self, hook: Webhook, body: bytes, secret: bytes, delivery: str) -> str:
+        """Why it could not be delivered; "" where it was."""
+        problem = ""
+        for pause_s in (0.0, *PAUSES_S):
+            if pause_s and self._closing.wait(pause_s):
+                return problem
+            try:
+                status = post(hook.url, body, secret, delivery)
+            except (OSError, http.client.HTTPException, ValueError) as e:
+                problem = shortened(f"{type(e).__name__}: {e}", _MAX_REASON)
+                continue
+            if 200 <= status < 300:
+                return ""
+            problem = f"HTTP status {status}"
+            if status not in _TRY_AGAIN:
+                return problem
+        return problem
+
+
+def webhooks_of(settings: Settings, store: Store, jobs: Jobs, redact: Redactor) -> Webhooks:
+    """Those of the settings, which hear of this process's jobs from now on."""
+
+    def root(repo: str) -> str:
+        rows = store.rows("SELECT root FROM repos WHERE key = ?", repo)
+        return str(rows[0]["root"]) if rows else ""
+
+    made = Webhooks(settings.webhooks, settings.environ, jobs.live, redact.deep, root)
+    if settings.webhooks:
+        jobs.watch(made.hear)
+    return made
+
+
+def post(url: str, body: bytes, secret: bytes, delivery: str) -> int:
+    """Send one message; the status of the answer. Raises OSError and HTTPException."""
+    parts = urlsplit(url)
+    assert parts.hostname
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=TIMEOUT_S, context=context)
+    else:
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)
+    timestamp = str(int(time.time()))
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"regreen/{version('regreen')}",
+        "X-Regreen-Delivery": delivery,
+        "X-Regreen-Timestamp": timestamp,
+        "X-Regreen-Signature": signature(secret, timestamp, body),
+    }
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection.request("POST", path, body, headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
