@@ -79,8 +79,8 @@ def holder(root: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
 def test_a_job_of_another_process_is_seen_as_it_is_there_and_waited_for(tmp_path: Path) -> None:
     root = red_repo(tmp_path / "r")
     with engine_on(root) as engine, holder(root) as (process, job):
-        seen = ok(engine, "job_status", job_id=job, wait_s=0)
-        assert seen["state"] == "waiting_for_edits"
+        assert until(lambda: ok(engine, "job_status", job_id=job, wait_s=0)["state"] == "waiting_for_edits")
+        seen = ok(engine, "job_status", job_id=job)
         assert [(a["number"], a["state"]) for a in seen["attempts"]] == [(1, "same")]
         assert seen["brief"]["attempts_left"] == 5
         assert process.stdin is not None
@@ -97,7 +97,7 @@ def test_a_job_whose_process_was_killed_is_put_back_at_home_and_unknown_elsewher
     root, elsewhere = dirty_repo(tmp_path / "r"), red_repo(tmp_path / "other")
     before = fingerprint(root)
     with engine_on(root) as home, holder(root) as (process, job):
-        assert ok(home, "job_status", job_id=job, wait_s=0)["state"] == "waiting_for_edits"
+        assert until(lambda: ok(home, "job_status", job_id=job, wait_s=0)["state"] == "waiting_for_edits")
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write("die in an attempt\n")
         process.stdin.flush()

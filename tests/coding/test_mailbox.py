@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.agent_runs import Recorded
 from support.engines import engine_on, ok, refused, replacement
+from support.processes import until
 from support.repos import BUG, differences, fingerprint, red_repo
 from support.tasks import calls, replies, says
 
@@ -55,8 +56,9 @@ def test_a_run_of_another_process_takes_fixes_refuses_what_it_cannot_take_and_is
     root = red_repo(tmp_path / "r")
     before = fingerprint(root)
     with engine_on(root) as engine, owner(root) as job:
-        seen = ok(engine, "job_status", job_id=job, wait_s=0)
-        assert (seen["state"], seen["attempts"]) == ("waiting_for_edits", [])
+        assert until(lambda: ok(engine, "job_status", job_id=job, wait_s=0)["state"] == "waiting_for_edits")
+        seen = ok(engine, "job_status", job_id=job)
+        assert seen["attempts"] == []
         assert seen["brief"]["failing"]
         judged = ok(engine, "submit_fix", job_id=job, replacements=[WRONG])
         assert (judged["state"], judged["attempt"]["state"]) == ("waiting_for_edits", "same")

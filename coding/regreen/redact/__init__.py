@@ -37,6 +37,8 @@ _FORMATS: tuple[tuple[str, tuple[str, ...], str], ...] = (  # kind, what one mus
      r"(?<=[Aa]uthorization: )(?:[Bb]earer|[Bb]asic) [A-Za-z0-9._~+/=-]{16,}"),
 )  # fmt: skip
 _PATTERNS = tuple((f"[redacted:{kind}]", marks, re.compile(form)) for kind, marks, form in _FORMATS)
+_MARKED = re.compile("|".join(sorted({re.escape(mark) for _, marks, _ in _FORMATS for mark in marks})))
+_SHORT = 400  # characters up to which one look for all marks is quicker than one for each
 _URL_PASSWORD = re.compile(r"""(?P<head>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@"']{1,100}:)[^\s/:@"']{3,200}(?=@)""")
 _CUT = re.compile(
     r"\b(?:sk-|gh[pousr]_|github_pat_|glpat-|xox[abposr]-|[rs]k_live_|AKIA|ASIA|AIza|npm_|pypi-|hf_|eyJ)[\w.-]*…"
@@ -82,10 +84,11 @@ class Redactor:
         if self._known is not None:
             text, n = self._known.subn("[redacted:known]", text)
             hits += n
-        for mask, marks, pattern in _PATTERNS:
-            if any(mark in text for mark in marks):
-                text, n = pattern.subn(mask, text)
-                hits += n
+        if len(text) > _SHORT or _MARKED.search(text):
+            for mask, marks, pattern in _PATTERNS:
+                if any(mark in text for mark in marks):
+                    text, n = pattern.subn(mask, text)
+                    hits += n
         if "://" in text:
             text, n = _URL_PASSWORD.subn(lambda m: m["head"] + "[redacted:url-password]", text)
             hits += n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -40,12 +41,16 @@ def _default(environ: Mapping[str, str], cwd: Path) -> Path:
             return folder
     top = work_tree(cwd)
     home = environ.get("HOME") or environ.get("USERPROFILE")
-    if top is None or top == Path(top.anchor) or (home and top == Path(home).resolve()):
+    if top is None or top == Path(top.anchor) or (home and str(top) == os.path.realpath(home)):
         raise UsageError("session_unknown", f"no repository: {cwd} is not inside a git work tree of its own", _TEACH)
     return top
 
 
 def work_tree(folder: Path) -> Path | None:
     """The nearest folder upward that holds a `.git`; found by looking, no program is run."""
-    folder = folder.resolve()
-    return next((f for f in (folder, *folder.parents) if (f / ".git").exists()), None)
+    at, above = os.path.realpath(folder), ""  # plain texts: this is asked with every call
+    while at != above:
+        if os.path.exists(os.path.join(at, ".git")):  # noqa: PTH110, PTH118
+            return Path(at)
+        at, above = os.path.dirname(at), at  # noqa: PTH120
+    return None

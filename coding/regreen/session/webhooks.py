@@ -2,24 +2,19 @@
 
 Rules: a run neither waits for them nor fails by them; the addresses come from the user's settings alone; no code, no
 prompt and no path is in a message; redirects are not followed. A message may arrive twice, with the same delivery id.
+What speaks HTTP is imported when there is something to send.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import http.client
 import json
 import logging
-import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from regreen.errors import ConfigError
 from regreen.jobs import Job, Jobs
@@ -89,7 +84,9 @@ def payload(ended: Ended, delivery: str) -> bytes:
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:
     """The value of `X-Regreen-Signature`: HMAC-SHA256 over the timestamp, a dot and the body."""
-    return "sha256=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+    import hmac
+
+    return "sha256=" + hmac.new(secret, timestamp.encode() + b"." + body, "sha256").hexdigest()
 
 
 def wanted(hook: Webhook, ended: Ended) -> bool:
@@ -169,13 +166,15 @@ class Webhooks:
 
     def _tried(self, hook: Webhook, body: bytes, secret: bytes, delivery: str) -> str:
         """Why it could not be delivered; "" where it was."""
+        from http.client import HTTPException
+
         problem = ""
         for pause_s in (0.0, *PAUSES_S):
             if pause_s and self._closing.wait(pause_s):
                 return problem
             try:
                 status = post(hook.url, body, secret, delivery)
-            except (OSError, http.client.HTTPException, ValueError) as e:
+            except (OSError, HTTPException, ValueError) as e:
                 problem = shortened(f"{type(e).__name__}: {e}", _MAX_REASON)
                 continue
             if 200 <= status < 300:
@@ -201,6 +200,11 @@ def webhooks_of(settings: Settings, store: Store, jobs: Jobs, redact: Redactor) 
 
 def post(url: str, body: bytes, secret: bytes, delivery: str) -> int:
     """Send one message; the status of the answer. Raises OSError and HTTPException."""
+    import http.client
+    import ssl
+    from importlib.metadata import version
+    from urllib.parse import urlsplit
+
     parts = urlsplit(url)
     assert parts.hostname
     if parts.scheme == "https":
