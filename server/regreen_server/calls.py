@@ -1,14 +1,12 @@
 """One tool call: the blocking engine in a thread of its own, beside the event loop.
 
-Rules: a thread per call, and a daemon (a pool's blocked thread would keep the process from ending); the client hears
-of a call at least every few seconds where it asked to; a cancelled call sets the engine's `Cancel` at once; a fault
-of our own becomes an error result with an id, and the traceback goes to the log under the same id.
+Rules: the client hears of a call at least every few seconds where it asked to; a cancelled call sets the engine's
+`Cancel` at once; a fault of our own becomes an error result with an id, and the traceback goes to the log under the same id.
 """
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import logging
 import secrets
 import threading
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from regreen.agent.offers import NOTHING, Offers
 from regreen.errors import Refused, RegreenError
+from regreen_server.workers import Workers
 
 if TYPE_CHECKING:
     from regreen.sandbox import Cancel
@@ -208,6 +207,7 @@ class Caller:
     def __init__(self, slot: EngineSlot) -> None:
         self._slot = slot
         self._turn = asyncio.Semaphore(MAX_CALLS)
+        self._workers = Workers()
         self._watchers: list[Callable[[str, Answer], None]] = []
 
     async def call(
@@ -220,7 +220,7 @@ class Caller:
         cancel = Cancel()
         said = _Said()
         async with self._turn:
-            done = _in_thread(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel, offers))
+            done = self._workers.run(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel, offers))
             try:
                 await _accompany(done, said, report)
             except asyncio.CancelledError:  # never set it later: a job that the call began may go on
@@ -235,12 +235,12 @@ class Caller:
         `recovered=False`: it looks at no tree, and need not wait until one is whole again."""
         self._slot.start()
         async with self._turn:
-            return await _in_thread(f"regreen-{name}", lambda: self._slot.use(work, recovered=recovered))
+            return await self._workers.run(f"regreen-{name}", lambda: self._slot.use(work, recovered=recovered))
 
     async def look(self, name: str, work: Callable[[ToolEngine], T]) -> T:
         """As `do`, for what looks at no tree and answers at once: it waits neither for recovery nor for its turn."""
         self._slot.start()
-        return await _in_thread(f"regreen-{name}", lambda: self._slot.use(work, recovered=False))
+        return await self._workers.run(f"regreen-{name}", lambda: self._slot.use(work, recovered=False))
 
     def watch_jobs(self, watcher: Callable[[LiveJob, str], None]) -> None:
         """Let `watcher` hear each job (and its id) whose state or progress changed, from any thread."""
@@ -299,17 +299,3 @@ async def _accompany(done: asyncio.Future[Answer], said: _Said, report: Report) 
             news = said.fresh
             text = said.take() or "working"
             await report(round(now - started, 2), text if news else f"{text} ({now - started:.0f} s)")
-
-
-def _in_thread(name: str, work: Callable[[], T]) -> asyncio.Future[T]:
-    outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
-    outcome.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except BaseException as e:  # noqa: BLE001  (raised again by whoever waits)
-            outcome.set_exception(e)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return asyncio.wrap_future(outcome)
