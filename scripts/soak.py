@@ -30,7 +30,12 @@ def told(outcome: Outcome, *, as_json: bool) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=2000, help="in all")
-    parser.add_argument("--warm", type=int, default=200, help="calls before the first measuring")
+    parser.add_argument(
+        "--warm",
+        type=int,
+        default=800,
+        help="calls before the first measuring: each repository has its helpers by then",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--servers", type=int, default=1, help="HTTP servers on one state folder")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")

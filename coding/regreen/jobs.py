@@ -38,6 +38,7 @@ _POLL_S = 0.25  # how often a waiting caller looks for progress to pass on
 _TOLD_EVERY_S = 0.5  # how often progress is written down for other processes
 _PROGRESS = "progress"  # the file in the run's folder that holds the latest
 _MAX_PROGRESS_BYTES = 1000
+_KEPT = 20  # ended jobs that are held in memory; of older ones the record tells
 _ATTEMPT_DETAILS = ("failures", "edits", "tree", "refusal_report")
 
 
@@ -259,6 +260,9 @@ class Jobs:
         job.on_change = lambda: self._tell(job.id)
         with self._lock:
             self._live[job.id] = job
+            ended = [j.id for j in self._live.values() if j.state == "done"]
+            for job_id in ended[: max(0, len(ended) - _KEPT)]:
+                del self._live[job_id]
         self._tell(job.id)
 
     def _tell(self, job_id: str) -> None:

@@ -1,7 +1,7 @@
 """One tool call: the blocking engine in a thread of its own, beside the event loop.
 
 Rules: the client hears of a call at least every few seconds where it asked to; a cancelled call sets the engine's
-`Cancel` at once; a fault of our own becomes an error result with an id, and the traceback goes to the log under the same id.
+`Cancel` at once; a fault of our own becomes an error result with an id, under which the log has the traceback.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_CALLS = 64  # at a time; more wait for their turn
+MAX_ASKING = 256  # of those that ask for a job or end it: long calls must not keep anyone from that
 HEARTBEAT_S = 3.0
 _TICK_S = 0.5
+_ASKING = frozenset({"job_status", "job_cancel"})
 _RECOVERY_WAIT_S = 20.0
 
 T = TypeVar("T")
@@ -207,6 +209,7 @@ class Caller:
     def __init__(self, slot: EngineSlot) -> None:
         self._slot = slot
         self._turn = asyncio.Semaphore(MAX_CALLS)
+        self._turn_to_ask = asyncio.Semaphore(MAX_ASKING)
         self._workers = Workers()
         self._watchers: list[Callable[[str, Answer], None]] = []
 
@@ -219,7 +222,7 @@ class Caller:
         self._slot.start()
         cancel = Cancel()
         said = _Said()
-        async with self._turn:
+        async with self._turn_to_ask if tool in _ASKING else self._turn:
             done = self._workers.run(f"regreen-{tool}", lambda: self._answer(tool, arguments, said.put, cancel, offers))
             try:
                 await _accompany(done, said, report)

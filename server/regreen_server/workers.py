@@ -12,9 +12,10 @@ import contextvars
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
+Inbox: TypeAlias = SimpleQueue[tuple[str, Callable[[], None]]]
 
 MOST_WAITING = 8
 
@@ -23,7 +24,7 @@ class Workers:
     """Runs functions, each in a thread of its own while it runs. Use it on the event loop."""
 
     def __init__(self) -> None:
-        self._waiting: list[SimpleQueue[tuple[str, Callable[[], None]]]] = []
+        self._waiting: list[Inbox] = []
         self._lock = threading.Lock()
 
     def run(self, name: str, work: Callable[[], T]) -> asyncio.Future[T]:
@@ -37,21 +38,24 @@ class Workers:
             except BaseException as e:  # noqa: BLE001  (raised again by whoever waits)
                 outcome.set_exception(e)
 
-        with self._lock:
-            inbox = self._waiting.pop() if self._waiting else None
-        if inbox is not None:
-            inbox.put((name, carry_out))
-        else:
-            threading.Thread(target=self._work, args=(carry_out,), name=name, daemon=True).start()
+        self._free().put((name, carry_out))
         return asyncio.wrap_future(outcome)
 
-    def _work(self, carry_out: Callable[[], None]) -> None:
-        inbox: SimpleQueue[tuple[str, Callable[[], None]]] = SimpleQueue()
+    def _free(self) -> Inbox:
+        """Where a thread that has nothing to do waits for something."""
+        with self._lock:
+            if self._waiting:
+                return self._waiting.pop()
+        inbox: Inbox = SimpleQueue()
+        threading.Thread(target=self._work, args=(inbox,), name="regreen-call", daemon=True).start()
+        return inbox
+
+    def _work(self, inbox: Inbox) -> None:
         while True:
+            threading.current_thread().name, carry_out = inbox.get()
             carry_out()
-            del carry_out  # and with it what it holds
+            del carry_out  # and with it what it holds: a thread that waits keeps nothing of what it did
             with self._lock:
                 if len(self._waiting) >= MOST_WAITING:
                     return
                 self._waiting.append(inbox)
-            threading.current_thread().name, carry_out = inbox.get()

@@ -19,7 +19,8 @@ from support.mcp_clients import REGREEN, raw_server, server_environment
 from support.processes import carrying, until
 from support.repos import BUG, differences, dirty_repo, fingerprint, make_repo, red_repo
 
-from regreen.jobs import born, lives
+from regreen.jobs import Job, Jobs, born, lives
+from regreen.store import Store, new_id
 
 pytestmark = pytest.mark.timeout(300)  # whole runs, each several processes
 TESTS = Path(__file__).parent.parent
@@ -112,6 +113,21 @@ def test_a_job_whose_process_was_killed_is_put_back_at_home_and_unknown_elsewher
         assert (done["state"], done["outcome"]["reason"], done["outcome"]["restored"]) == ("done", "cancelled", True)
         assert [(a["number"], a["state"]) for a in done["attempts"]] == [(1, "same")]
         assert differences(before, fingerprint(root)) == []
+
+
+def test_jobs_that_ended_long_ago_are_told_of_by_the_record_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state")
+    jobs = Jobs(store)
+    made = [Job(new_id("job"), "fix", "key", store, {}) for _ in range(30)]
+    for job in made:
+        jobs.add(job)
+        job.start(lambda: None, lambda: {"outcome": {"reason": "fixed"}})
+        job.wait_for_end()
+    assert jobs.live(made[0].id) is None
+    assert jobs.live(made[-1].id) is made[-1]
+    told = jobs.recorded(made[0].id)
+    assert (told["state"], told["outcome"]) == ("done", {"reason": "fixed"})
+    store.close()
 
 
 def test_another_process_of_the_same_number_is_not_the_jobs(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from support.mcp_clients import LEGACY_VERSION, MODERN_VERSION, RawServer, raw_s
 
 from regreen.tools import CORE, EDITING, TOOLS
 from regreen_server.app import INSTRUCTIONS
-from regreen_server.calls import HEARTBEAT_S
+from regreen_server.calls import HEARTBEAT_S, MAX_CALLS
 
 STUB = Path(__file__).with_name("stub_server.py")
 STUB_COMMAND = [sys.executable, str(STUB)]
@@ -171,6 +171,14 @@ def test_many_calls_at_once_are_all_answered(server: RawServer) -> None:
     requests = {server.start_call("repo_skeleton", path=f"p{i}"): f"p{i}" for i in range(200)}
     got = {r: server.answer(r)["result"]["structuredContent"]["tree"] for r in requests}
     assert got == requests
+
+
+def test_long_calls_of_any_number_keep_nobody_from_asking_for_a_job(own_server: RawServer) -> None:
+    own_server.initialize()
+    waiting = [own_server.start_call("run_tests", path="stuck") for _ in range(MAX_CALLS + 6)]
+    assert len(waiting) > MAX_CALLS
+    assert own_server.call("job_status", path="src").data == {"tree": "src"}
+    assert own_server.call("job_cancel", path="src").data == {"tree": "src"}
 
 
 def test_progress_comes_soon_then_every_few_seconds_and_always_rises(server: RawServer) -> None:

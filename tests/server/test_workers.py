@@ -2,7 +2,9 @@
 
 import asyncio
 import contextvars
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -49,3 +51,18 @@ def test_no_work_sees_the_context_of_another() -> None:
         assert await workers.run("looks", MARK.get) == ""
 
     asyncio.run(talk())
+
+
+def test_a_thread_that_waits_keeps_nothing_of_what_it_did() -> None:
+    class Held:
+        def look(self) -> int:
+            return 1
+
+    async def talk() -> weakref.ref[Held]:
+        workers, held = Workers(), Held()
+        await asyncio.gather(*(workers.run("holds", held.look) for _ in range(4)))
+        return weakref.ref(held)
+
+    held = asyncio.run(talk())
+    gc.collect()
+    assert held() is None

@@ -209,7 +209,8 @@ class Engine:
         self._webhooks.check()
         fix_job = start_fix(session, options)  # not under the lock: a person may be asked first
         with self._lock:
-            self._fixes[fix_job.job.id] = fix_job
+            known = {i: f for i, f in self._fixes.items() if self.jobs.live(i) is not None}
+            self._fixes = {**known, fix_job.job.id: fix_job}
         self._end_if_closed(fix_job.job)
         return fix_job
 
@@ -231,7 +232,9 @@ class Engine:
         self._check_open()
         self._webhooks.check()
         task = start_task(self, session, options, on_event=on_event, ask=ask, tools=tools, approve=approve)
-        self._tasks[task.job.id] = task
+        with self._lock:
+            known = {i: t for i, t in self._tasks.items() if self.jobs.live(i) is not None}
+            self._tasks = {**known, task.job.id: task}
         self._end_if_closed(task.job)
         return task
 
