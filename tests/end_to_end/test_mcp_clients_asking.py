@@ -156,11 +156,12 @@ async def python_steps(mode: str, command: list[str], env: dict[str, str], seen:
         await asyncio.wait([cancelled])
         result["cancelled"] = "cancelled" if cancelled.cancelled() else "answered"
         (seen / "pid").unlink()
-        while True:  # tests can run again only once those that were cancelled have ended
-            heard.clear()
-            result["long"] = await call("run_tests", wait_s=45)
-            if not result["long"]["content"][0]["text"].startswith("busy:"):
-                break
+        async with asyncio.timeout(120):
+            while True:  # tests can run again only once those that were cancelled have ended
+                heard.clear()
+                result["long"] = await call("run_tests", wait_s=45)
+                if not result["long"]["content"][0]["text"].startswith("busy:"):
+                    break
         result["progress"] = list(heard)
         asked.clear()
         answers.append(ElicitResult(action="decline"))
