@@ -354,10 +354,12 @@ class Jobs:
             )
 
     def stop_all(self, timeout_s: float) -> None:
-        """Cancel every job of this process and wait for their ends, `timeout_s` in all."""
+        """Cancel every job of this process and wait for their ends, also in the eyes of those who watch: `timeout_s`
+        in all."""
         end = time.monotonic() + timeout_s
-        jobs = [j for j in list(self._live.values()) if j.state != "done"]
+        jobs = list(self._live.values())
         for job in jobs:
-            job.cancel.set()
+            if job.state != "done":
+                job.cancel.set()
         for job in jobs:
             job.stop(max(0.0, end - time.monotonic()))

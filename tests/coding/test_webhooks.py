@@ -17,6 +17,7 @@ from support.processes import until
 from support.repos import BUG, red_repo
 
 from regreen.errors import ConfigError
+from regreen.jobs import Jobs
 from regreen.session import webhooks
 from regreen.session.webhooks import Ended, payload, signature, wanted
 from regreen.settings import Webhook, load_settings
@@ -122,9 +123,37 @@ def test_a_receiver_that_hangs_delays_neither_the_end_of_a_run_nor_for_long_that
         assert not hook.holds.is_set(), "the engine has closed while the receiver still held the message"
 
 
+def test_a_message_is_tried_again_though_the_engine_closes_at_once_and_waiters_are_sooner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = Jobs._tell  # pyright: ignore[reportPrivateUsage]
+
+    def late(jobs: Jobs, job_id: str) -> None:
+        threading.Event().wait(0.1)  # the job's thread is slow to tell of what others have seen already
+        tell(jobs, job_id)
+
+    monkeypatch.setattr(Jobs, "_tell", late)
+    with receiver(500, 204) as hook:
+        with engine_on(red_repo(tmp_path / "r"), **told(hook.url)) as engine:
+            job = waiting_for_edits(engine)
+            ok(engine, "job_cancel", job_id=job)
+            folder = engine.store.run_folder(job)
+        assert [e["delivered"] for e in events_of(folder)] == [True]
+        assert len(hook.heard) == 2
+
+
+def test_the_secret_is_masked_whatever_its_variable_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGREEN_HOOK", SECRET)
+    hooks = (Webhook("ci", "https://ci.example/", "REGREEN_HOOK", ("fixed",)),)
+    root = red_repo(tmp_path / "r")
+    (root / "leak.txt").write_text(f"it is {SECRET}\n")
+    with engine_on(root, webhooks=hooks) as engine:
+        assert SECRET not in ok(engine, "read_file", path="leak.txt")["text"]
+
+
 def problem_of(hook: Webhook) -> str:
     """The problem of one delivery, without a run around it."""
-    sender = webhooks.Webhooks((hook,), {"HOOK_SECRET": SECRET}, lambda _: None, lambda v: v, str)
+    sender = webhooks.Webhooks((hook,), {"HOOK_SECRET": SECRET}, lambda _: None, lambda v: v, lambda _: "")
     return sender._tried(hook, b"{}", SECRET.encode(), "delivery-1")  # pyright: ignore[reportPrivateUsage]
 
 

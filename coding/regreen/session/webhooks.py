@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, cast
+from weakref import WeakSet
 
-from regreen.errors import ConfigError
+from regreen.errors import ConfigError, RegreenError
 from regreen.jobs import Job, Jobs
 from regreen.redact import Redactor
 from regreen.settings import Settings, Webhook
@@ -102,17 +103,16 @@ class Webhooks:
         environ: Mapping[str, str],
         job: Callable[[str], Job | None],
         redact: Callable[[Json], Json],
-        root: Callable[[str], str],
+        root_of_ended: Callable[[str], str | None],
     ) -> None:
         self._hooks = hooks
         self._environ = environ
         self._job = job
         self._redact = redact
-        self._root = root
-        self._told: set[str] = set()
+        self._root_of_ended = root_of_ended
+        self._told: WeakSet[Job] = WeakSet()
         self._changed = threading.Condition()
         self._under_way = 0
-        self._closing = threading.Event()
 
     def check(self) -> None:
         """Raises ConfigError where a receiver's secret is not in the environment."""
@@ -127,21 +127,31 @@ class Webhooks:
         if not self._hooks or job is None or job.kind == "test" or job.state != "done":
             return
         with self._changed:
-            if job_id in self._told:
+            if job in self._told:
                 return
-            self._told.add(job_id)
+            self._told.add(job)
+        root = self._ended(job)
+        if root is None:
+            return
         data = cast("dict[str, Any]", self._redact(job.data()))
-        name = PurePath(self._root(job.repo)).name
+        name = PurePath(root).name
         ended = Ended(job_id, job.kind, str(self._redact(name)), data, time.time())
         for hook in self._hooks:
             if wanted(hook, ended):
                 self._start(hook, ended, job)
 
     def close(self) -> None:
-        """Wait a moment for what is on its way; nothing is tried again."""
-        self._closing.set()
+        """Wait a moment for what is on its way, and is tried again."""
         with self._changed:
             self._changed.wait_for(lambda: self._under_way == 0, CLOSE_WAIT_S)
+
+    def _ended(self, job: Job) -> str | None:
+        """The folder of its repository, if its end is on record; None while what it changed is still to be put back."""
+        try:
+            return self._root_of_ended(job.id)
+        except RegreenError as e:
+            _log.warning("no webhook was told of %s: %s", job.id, e)
+            return None
 
     def _start(self, hook: Webhook, ended: Ended, job: Job) -> None:
         with self._changed:
@@ -170,8 +180,7 @@ class Webhooks:
 
         problem = ""
         for pause_s in (0.0, *PAUSES_S):
-            if pause_s and self._closing.wait(pause_s):
-                return problem
+            time.sleep(pause_s)
             try:
                 status = post(hook.url, body, secret, delivery)
             except (OSError, HTTPException, ValueError) as e:
@@ -188,11 +197,15 @@ class Webhooks:
 def webhooks_of(settings: Settings, store: Store, jobs: Jobs, redact: Redactor) -> Webhooks:
     """Those of the settings, which hear of this process's jobs from now on."""
 
-    def root(repo: str) -> str:
-        rows = store.rows("SELECT root FROM repos WHERE key = ?", repo)
-        return str(rows[0]["root"]) if rows else ""
+    def root_of_ended(run_id: str) -> str | None:
+        rows = store.rows(
+            "SELECT repos.root FROM runs LEFT JOIN repos ON repos.key = runs.repo"
+            " WHERE runs.id = ? AND runs.finished IS NOT NULL",
+            run_id,
+        )
+        return str(rows[0]["root"] or "") if rows else None
 
-    made = Webhooks(settings.webhooks, settings.environ, jobs.live, redact.deep, root)
+    made = Webhooks(settings.webhooks, settings.environ, jobs.live, redact.deep, root_of_ended)
     if settings.webhooks:
         jobs.watch(made.hear)
     return made

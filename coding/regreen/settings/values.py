@@ -152,5 +152,7 @@ class Settings:
 
     @property
     def may_be_told(self) -> Mapping[str, str]:
-        """All variables whose values could turn up in what tests print: what is secret in them must be masked."""
-        return {**self.environ, **self.test_environ}
+        """All variables whose values could turn up in what tests print: what is secret in them, by their names,
+        must be masked."""
+        of_webhooks = {f"WEBHOOK_SECRET_{w.name}": self.environ.get(w.secret_env, "") for w in self.webhooks}
+        return {**self.environ, **self.test_environ, **of_webhooks}
