@@ -1,6 +1,6 @@
 // A host of MCP Apps, as small as can be: shows a page in a sandboxed frame, answers it, and does what a person would.
 // usage: node host.mjs PAGE.html SCENES.json   -> one JSON document: what was seen in each scene
-// A scene: {theme, result, answers: {TOOL: [result, ...]}, steps: [["click" | "see", SELECTOR] | ["calls", COUNT]]}.
+// A scene: {theme, result, answers: {TOOL: [result, ...]}, steps: [["click" | "see", SELECTOR] | ["calls", COUNT] | ["hear", METHOD]]}.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -49,6 +49,7 @@ async function play(browser, scene) {
   for (const [what, at] of scene.steps ?? []) {
     calls_before.push((await page.evaluate(() => window.seen.calls)).map((c) => c.name));
     if (what === "click") await view.locator(at).click();
+    else if (what === "hear") await page.waitForFunction((m) => window.seen.messages.some((s) => s.method === m), at);
     else if (what === "see") await view.locator(at).waitFor();
     else await page.waitForFunction((n) => window.seen.calls.length >= n, at);
   }

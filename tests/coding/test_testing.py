@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.cases import sample
-from support.processes import carrying
+from support.processes import carrying, until
 from support.suites import corpus_project, project, run_tests, settings_with, stopped_at, timed_out_at, tree
 
 from regreen.model import Counts, SuiteStatus
@@ -225,7 +225,7 @@ def test_daemon_of_a_test_that_kills_the_supervisor_is_ended_and_the_run_is_a_cr
     mark = f"daemon of {tmp_path}"
     root = project(tmp_path, {"test_a.py": KILLS_SUPERVISOR.replace("{mark!r}", repr(mark))})
     report = run_tests(root, settings_with(tmp_path, sandbox_level="none"), isolate=True)  # else out of its sight
-    assert carrying(mark) == []
+    assert until(lambda: carrying(mark) == []), "it is ended at the latest a moment later"
     assert report.status is SuiteStatus.CRASHED
     assert "the supervisor of the tests was killed" in report.message
     assert any("the supervisor of the tests was killed" in n for n in report.notes)
