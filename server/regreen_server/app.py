@@ -8,10 +8,11 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from regreen_server import approvals, prompts, resources, tool_calls, tool_list, view
+from regreen_server import approvals, prompts, resources, tasks_extension, tool_calls, tool_list, view
 from regreen_server.calls import Caller
 from regreen_server.changes import Changes
 from regreen_server.completions import Completer
+from regreen_server.job_tasks import JobTasks
 from regreen_server.tool_list import Offer
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _RUNS_FRESH_MS = 2_000
 def create_server(caller: Caller, offer: Offer) -> Server[Any]:
     """The server, ready to be run on a transport."""
     from mcp.server.caching import CacheHint
+    from mcp_types import CallToolRequestParams
 
     from regreen_server.declaring import DeclaringServer
 
@@ -47,7 +49,6 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
             "resources/read": CacheHint(ttl_ms=0, scope="private"),
         },
         on_list_tools=tool_list.lister(offer),
-        on_call_tool=tool_calls.caller_of(caller, offer),
         on_list_resources=resources.lister(caller),
         on_list_resource_templates=resources.template_lister(),
         on_read_resource=resources.reader(caller),
@@ -59,6 +60,10 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
         on_completion=Completer(caller).complete,
     )
     server.extensions = dict(view.EXTENSIONS)
+    tasks = JobTasks(caller)
+    server.add_request_handler("tools/call", CallToolRequestParams, tool_calls.caller_of(caller, offer, tasks))
+    tasks_extension.register(server, tasks)
+    server.middleware.append(tasks_extension.gate)
     server.middleware.append(changes.notice)
     server.middleware.append(approvals.Seal(caller, server.name))
     return server

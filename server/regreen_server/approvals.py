@@ -2,6 +2,7 @@
 
 Rules: only a client that offers forms is asked, and only a clear yes is one. Where the protocol lets a server ask by
 itself, the call waits; in the later era the call ends with the question, and the client sends it again with the answer.
+A job that the client follows as a task asks through that task.
 What a yes was for is looked up by the question's digest when the tool has run again: a changed effect is asked anew.
 """
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from regreen.agent.approval import Approver, Question
     from regreen.sandbox import Cancel
     from regreen_server.calls import Caller
+    from regreen_server.task_questions import Questions
 
 ANSWER_S = 600.0
 """How long an answer is waited for; and how long a question that a client carries is good for."""
@@ -81,8 +83,11 @@ class Approvals:
         self._granted = Granted()
         self._used: OrderedDict[str, float] = OrderedDict()
 
-    def offered(self, ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> Asked:
-        """How the person behind this call is asked. Call it from the event loop."""
+    def offered(
+        self, ctx: ServerRequestContext[Any], params: CallToolRequestParams, questions: Questions | None = None
+    ) -> Asked:
+        """How the person behind this call is asked; `questions`: by a job that goes on as a task. Call it from the
+        event loop."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         from regreen_server.elicitation import offers_forms
@@ -92,7 +97,8 @@ class Approvals:
         who = _who(ctx, modern=(modern := ctx.protocol_version in MODERN_PROTOCOL_VERSIONS))
         if modern:
             round_ = Round(self._answers(params))
-            return Asked(self._returning(who, round_), self._remembering(who), round_)
+            in_jobs = self._remembering(who) if questions is None else self._through(who, questions)
+            return Asked(self._returning(who, round_), in_jobs, round_)
         if not ctx.session.can_send_request:
             return Asked()
         approve = self._waiting(ctx, who)
@@ -133,6 +139,17 @@ class Approvals:
                 return self._take(who, question, word)
             round_.question = question  # the call ends here, and is answered with the question
             return None
+
+        return approve
+
+    def _through(self, who: Hashable, questions: Questions) -> Approver:
+        """For a job whose client asks for it as a task: it waits there for the answer."""
+
+        def approve(question: Question, cancel: Cancel) -> bool | None:
+            if self._granted.has(who, question.standing):
+                return True
+            word = _word(questions.ask(_text(question), _form(), cancel, ANSWER_S))
+            return None if word is None else self._take(who, question, word)
 
         return approve
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import NotificationOptions, Server
 
+from regreen_server.tasks_extension import EXTENSION
+
 if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
@@ -14,7 +16,8 @@ SENT = NotificationOptions(resources_changed=True)
 
 
 class DeclaringServer(Server[Any]):
-    """Every transport asks it for its options, and gets the same."""
+    """Every transport asks it for its options, and gets the same. Tasks are declared where they are served:
+    in the later era alone."""
 
     def create_initialization_options(
         self,
@@ -22,6 +25,8 @@ class DeclaringServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
+        if extensions is None:
+            extensions = {name: settings for name, settings in self.extensions.items() if name != EXTENSION}
         return super().create_initialization_options(
             notification_options or SENT, experimental_capabilities, extensions
         )

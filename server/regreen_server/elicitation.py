@@ -1,7 +1,7 @@
 """The person behind the client, where the client offers elicitation: a question of the agent's, asked in the client's
 own window, for an engine that works in other threads.
 
-As for sampling: only in the protocol era in which a server may ask on its own.
+In the protocol era in which a server may ask on its own; in the later one a job asks through its task (`through`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from mcp.server.session import ServerSession
-    from mcp_types import ClientCapabilities
+    from mcp_types import ClientCapabilities, ElicitResult
 
     from regreen.agent.ask_user import AskUser
     from regreen.sandbox import Cancel
+    from regreen_server.task_questions import Questions
 
 _ANSWER = "answer"
 
@@ -41,6 +42,19 @@ def offered(session: ServerSession) -> AskUser | None:
             return None
         with cancel.waking(lambda: _take_back(answer)):
             return _answer(answer)
+
+    return ask
+
+
+def through(questions: Questions) -> AskUser:
+    """How a job asks the person by its task, from any thread; what comes of it is as for `offered`."""
+    from regreen.agent.ask_user import ANSWER_S
+
+    def ask(question: str, options: tuple[str, ...], cancel: Cancel) -> str | None:
+        from regreen.wire import encodable
+
+        result = questions.ask(str(encodable(question)), _form(options), cancel, ANSWER_S)
+        return _said(result) if result is not None else None
 
     return ask
 
@@ -69,7 +83,10 @@ def _answer(answer: Future[str | None]) -> str | None:
 async def _asked(session: ServerSession, question: str, options: Sequence[str]) -> str | None:
     from regreen.wire import encodable
 
-    result = await session.elicit_form(str(encodable(question)), _form(options))
+    return _said(await session.elicit_form(str(encodable(question)), _form(options)))
+
+
+def _said(result: ElicitResult) -> str | None:
     if result.action == "accept":
         return str((result.content or {}).get(_ANSWER, "")).strip()
     return "" if result.action == "decline" else None

@@ -10,36 +10,45 @@ from typing import TYPE_CHECKING, Any
 
 from regreen.agent.offers import Offers
 from regreen.wire import nearest
-from regreen_server import approvals, elicitation, sampling
+from regreen_server import approvals, elicitation, job_tasks, sampling
 from regreen_server.calls import Answer, Caller, ErrorAnswer
 from regreen_server.reporting import reporter
 
 if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-    from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
+    from mcp.server.context import HandlerResult, ServerRequestContext
+    from mcp_types import CallToolRequestParams, CallToolResult
 
+    from regreen.agent.ask_user import AskUser
     from regreen_server.tool_list import Offer
 
 
 def caller_of(
-    caller: Caller, offer: Offer
-) -> Callable[[ServerRequestContext[Any], CallToolRequestParams], Awaitable[CallToolResult | InputRequiredResult]]:
-    """What answers `tools/call`."""
+    caller: Caller, offer: Offer, tasks: job_tasks.JobTasks
+) -> Callable[[ServerRequestContext[Any], CallToolRequestParams], Awaitable[HandlerResult]]:
+    """What answers `tools/call`: with a result, with a question, or with a task that goes on."""
     approving = approvals.Approvals()
 
-    async def call_tool(
-        ctx: ServerRequestContext[Any], params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
+    async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> HandlerResult:
         if params.name not in (names := [spec.name for spec in offer.tools()]):
             return as_call_result(_unknown_tool(params.name, names))
-        asked = approving.offered(ctx, params)
-        person = elicitation.offered(ctx.session)
-        offers = Offers(sampling.offered(ctx.session), person, asked.approve, asked.in_jobs)
-        result = await caller.call(params.name, params.arguments or {}, reporter(ctx), offers=offers)
-        question = approvals.input_required(asked.round_) if asked.round_ is not None else None
-        return question or as_call_result(result)
+        task = job_tasks.wanted(ctx, params)
+        asked = approving.offered(ctx, params, task and task.questions)
+        offers = Offers(sampling.offered(ctx.session), _person(ctx, task), asked.approve, asked.in_jobs)
+        arguments = params.arguments or {} if task is None else task.arguments
+        result = await caller.call(params.name, arguments, reporter(ctx), offers=offers)
+        if asked.round_ is not None and (question := approvals.input_required(asked.round_)) is not None:
+            return question
+        begun = await tasks.begun(task, result) if task is not None else None
+        return begun or as_call_result(result)
 
     return call_tool
+
+
+def _person(ctx: ServerRequestContext[Any], task: job_tasks.Wanted | None) -> AskUser | None:
+    """How a coding task asks the person whom it works for."""
+    if task is not None and elicitation.offers_forms(ctx.session.client_capabilities):
+        return elicitation.through(task.questions)
+    return elicitation.offered(ctx.session)
 
 
 def as_call_result(result: Answer) -> CallToolResult:

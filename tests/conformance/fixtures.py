@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import fixture_questions
+import fixture_tasks
 from mcp_types import (
     CallToolResult,
     EmptyResult,
@@ -25,7 +26,7 @@ from mcp_types import (
     Tool,
 )
 
-from regreen_server import app
+from regreen_server import app, tasks_extension
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA=="
@@ -112,13 +113,13 @@ def messages(name: str, given: dict[str, str]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": part} for part in parts]
 
 
-def answering(own: Handler, changed: Callable[[str], Awaitable[None]]) -> Handler:
+def answering(own: Handler, changed: Callable[[str], Awaitable[None]], doing: Mapping[str, Handler]) -> Handler:
     async def call(ctx: Any, params: Any) -> Any:
         if params.name in ("test_trigger_tool_change", "test_trigger_prompt_change"):
             await changed(params.name)
             return CallToolResult.model_validate({"content": [text("changed")]})
-        if params.name in DOING:
-            done = await DOING[params.name](ctx, params)
+        if params.name in doing:
+            done = await doing[params.name](ctx, params)
             return CallToolResult.model_validate({"content": done}) if isinstance(done, list) else done
         if params.name in CONTENTS:
             is_error = params.name == "test_error_handling"
@@ -166,8 +167,8 @@ async def set_level(_ctx: Any, _params: Any) -> EmptyResult:
     return EmptyResult()
 
 
-def tools() -> list[Tool]:
-    names = [*CONTENTS, *DOING, "test_trigger_tool_change", "test_trigger_prompt_change"]
+def tools(doing: Mapping[str, Handler]) -> list[Tool]:
+    names = [*CONTENTS, *doing, "test_trigger_tool_change", "test_trigger_prompt_change"]
     free = {"type": "object", "properties": {}}
     return [Tool(name=n, description="for the conformance suite", input_schema=free) for n in names]
 
@@ -196,10 +197,13 @@ def create_server(caller: Any, offer: Any) -> Any:
         event = ToolsListChanged() if tool == "test_trigger_tool_change" else PromptsListChanged()
         await changes._bus.publish(event)
 
+    tasks = fixture_tasks.FixtureTasks(server.get_request_handler("tasks/get").handler.__self__.source)
+    tasks_extension.register(server, tasks)
+    doing = {**DOING, **fixture_tasks.Tools(tasks).by_name}
     template = ResourceTemplate(uri_template="{id}".join(TEMPLATE), name="template")
     wrappers: dict[str, Callable[[Handler], Handler]] = {
-        "tools/list": lambda own: adding(own, "tools", tools()),
-        "tools/call": lambda own: answering(own, changed),
+        "tools/list": lambda own: adding(own, "tools", tools(doing)),
+        "tools/call": lambda own: answering(own, changed, doing),
         "resources/list": lambda own: adding(own, "resources", [Resource(uri=u, name=u[7:]) for u in RESOURCES]),
         "resources/templates/list": lambda own: adding(own, "resource_templates", [template]),
         "resources/read": reading,

@@ -4,6 +4,7 @@ The product's own server fails exactly the scenarios that ask for tools, resourc
 has: the baselines name them, and the suite also fails where one that is named passes.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Generator, Iterator, Sequence
@@ -22,6 +23,7 @@ from bearer_proxy import bearer_proxy  # noqa: E402  (a module of these tests al
 SUITE = TOOLS_FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 REVISIONS = ("2025-11-25", "2026-07-28")
 LIMIT_S = 240
+TASK_SCENARIOS, TASK_CHECKS = 10, 44
 
 
 def suite() -> list[str]:
@@ -77,7 +79,28 @@ def test_the_product_fails_only_what_needs_a_test_servers_fixtures(product: str,
     assert not said, said
 
 
+@pytest.fixture(scope="module")
+def outcomes(with_fixtures: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Path]]:
+    """What the suite says of the server with fixtures, by revision, and the folder of its results."""
+    folders = {revision: tmp_path_factory.mktemp("results") for revision in REVISIONS}
+    return {revision: (fault(with_fixtures, revision, folder), folder) for revision, folder in folders.items()}
+
+
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_with_the_fixtures_nothing_that_is_required_fails(with_fixtures: str, tmp_path: Path, revision: str) -> None:
-    said = fault(with_fixtures, revision, tmp_path / "results")
+def test_with_the_fixtures_nothing_that_is_required_fails(outcomes: dict[str, tuple[str, Path]], revision: str) -> None:
+    said, _ = outcomes[revision]
     assert not said, said
+
+
+def test_with_the_fixtures_every_check_of_the_tasks_extension_passes_that_the_suite_makes(
+    outcomes: dict[str, tuple[str, Path]],
+) -> None:
+    """The suite runs these scenarios without counting them. It makes no check of notifications yet."""
+    _, results = outcomes[REVISIONS[-1]]
+    found = {folder.name: json.loads((folder / "checks.json").read_text("utf-8"))
+             for folder in results.glob("server-tasks-*")}  # fmt: skip
+    assert len(found) == TASK_SCENARIOS
+    checks = [check for made in found.values() for check in made]
+    assert sum(check["status"] == "SUCCESS" for check in checks) >= TASK_CHECKS
+    unmet = [(check["id"], check.get("errorMessage")) for check in checks if check["status"] != "SUCCESS"]
+    assert [name for name, _ in unmet] == ["tasks-status-notifications"], unmet
