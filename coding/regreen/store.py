@@ -84,8 +84,9 @@ CREATE INDEX messages_by_run ON messages (run);
 CREATE INDEX messages_not_taken ON messages (sent) WHERE taken IS NULL;
 ALTER TABLE runs ADD COLUMN shown TEXT NOT NULL DEFAULT '';
 """  # shown: what a run tells of itself while it is not done, for those who ask in another process
+_TAKEN_SEALS = "CREATE TABLE taken_seals (nonce TEXT PRIMARY KEY, until REAL NOT NULL);"
 # Each makes one version out of the last.
-_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES, _ATTEMPTS_AND_OWNERS, _SAME_AGAIN, _MESSAGES)
+_MIGRATIONS = (_FIRST_SCHEMA, _PLANS_AND_ATTRIBUTES, _ATTEMPTS_AND_OWNERS, _SAME_AGAIN, _MESSAGES, _TAKEN_SEALS)
 SCHEMA_VERSION = len(_MIGRATIONS)
 
 _FORGETTABLE = """

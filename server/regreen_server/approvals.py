@@ -13,11 +13,11 @@ import json
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
-from regreen.errors import Refused
+from regreen.errors import Refused, RegreenError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from regreen.agent.approval import Approver, Question
     from regreen.sandbox import Cancel
-    from regreen_server.calls import Caller
+    from regreen_server.calls import Caller, ToolEngine
+    from regreen_server.line import Line
     from regreen_server.task_questions import Questions
 
 ANSWER_S = 600.0
@@ -37,6 +38,7 @@ _REMEMBERED_S = 8 * 3600.0
 _MOST_REMEMBERED = 1000
 _APPROVE = "approve"
 
+T = TypeVar("T")
 Word: TypeAlias = Literal["once", "session", "reject"]
 
 
@@ -79,40 +81,43 @@ class Asked:
 class Approvals:
     """The approvals of one server, through whichever clients it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
         self._granted = Granted()
-        self._used: OrderedDict[str, float] = OrderedDict()
 
-    def offered(
-        self, ctx: ServerRequestContext[Any], params: CallToolRequestParams, questions: Questions | None = None
+    async def offered(
+        self,
+        ctx: ServerRequestContext[Any],
+        params: CallToolRequestParams,
+        line: Line,
+        questions: Questions | None = None,
     ) -> Asked:
-        """How the person behind this call is asked; `questions`: by a job that goes on as a task. Call it from the
-        event loop."""
+        """How the person behind this call is asked; `questions`: by a job that goes on as a task."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         from regreen_server.elicitation import offers_forms
 
-        if not offers_forms(ctx.session.client_capabilities):
+        if not offers_forms(line.capabilities):
             return Asked()
         who = _who(ctx, modern=(modern := ctx.protocol_version in MODERN_PROTOCOL_VERSIONS))
         if modern:
-            round_ = Round(self._answers(params))
+            round_ = Round(await self._answers(params))
             in_jobs = self._remembering(who) if questions is None else self._through(who, questions)
             return Asked(self._returning(who, round_), in_jobs, round_)
-        if not ctx.session.can_send_request:
+        if not line.can_ask:
             return Asked()
-        approve = self._waiting(ctx, who)
+        approve = self._waiting(line, who)
         return Asked(approve, approve)
 
     # --- asked by the server -------------------------------------------------------------------------
 
-    def _waiting(self, ctx: ServerRequestContext[Any], who: Hashable) -> Approver:
+    def _waiting(self, line: Line, who: Hashable) -> Approver:
         loop = asyncio.get_running_loop()
 
         def approve(question: Question, cancel: Cancel) -> bool | None:
             if self._granted.has(who, question.standing):
                 return True
-            asked = _ask(ctx, question)
+            asked = _ask(line, question)
             try:
                 answer = asyncio.run_coroutine_threadsafe(asked, loop)
             except RuntimeError:  # the server's loop has ended
@@ -165,12 +170,12 @@ class Approvals:
 
         return approve
 
-    def _answers(self, params: CallToolRequestParams) -> dict[str, Word]:
+    async def _answers(self, params: CallToolRequestParams) -> dict[str, Word]:
         """The answers that a call carries. The state is ours (the seal has been verified), and counts once."""
         if params.request_state is None:
             return {}
         state = cast("dict[str, Any]", json.loads(params.request_state))
-        if not self._use(str(state["nonce"])):
+        if not await _looked(self._caller, lambda engine: engine.take_seal(str(state["nonce"]), 2 * ANSWER_S)):
             return {}
         answers = cast("dict[str, Word]", state["answers"])
         response = (params.input_responses or {}).get(_APPROVE)
@@ -178,15 +183,6 @@ class Approvals:
         if word is not None:
             answers[str(state["asked"])] = word
         return answers
-
-    def _use(self, nonce: str) -> bool:
-        now = time.monotonic()
-        while self._used and next(iter(self._used.values())) < now:
-            self._used.popitem(last=False)
-        if nonce in self._used:
-            return False
-        self._used[nonce] = now + 2 * ANSWER_S
-        return True
 
 
 def input_required(round_: Round) -> InputRequiredResult | None:
@@ -227,10 +223,20 @@ class Seal:
         if self._boundary is None:
             from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
-            key = await self._caller.do("seal", lambda engine: engine.seal_key())
+            key = await _looked(self._caller, lambda engine: engine.seal_key())
             security = RequestStateSecurity(keys=[key], ttl=ANSWER_S)
             self._boundary = RequestStateBoundary(security, default_audience=self._audience)
         return self._boundary
+
+
+async def _looked(caller: Caller, work: Callable[[ToolEngine], T]) -> T:
+    """What the engine says. Raises MCPError, with its reason, where the state folder is not to be used."""
+    from regreen_server.refusals import refusal_of
+
+    try:
+        return await caller.look("seal", work)
+    except RegreenError as e:
+        raise refusal_of(e) from e
 
 
 def _who(ctx: ServerRequestContext[Any], *, modern: bool) -> Hashable:
@@ -246,15 +252,10 @@ def _who(ctx: ServerRequestContext[Any], *, modern: bool) -> Hashable:
     return ("session", session, principal) if session else None
 
 
-async def _ask(ctx: ServerRequestContext[Any], question: Question) -> Word | None:
-    from mcp.shared.exceptions import MCPError
-    from pydantic import ValidationError
+async def _ask(line: Line, question: Question) -> Word | None:
+    from regreen_server.elicitation import put
 
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            return _word(await ctx.session.elicit_form(_text(question), _form(), ctx.request_id))
-    except (TimeoutError, MCPError, ValidationError):  # nobody answers, the client has gone, or talks nonsense
-        return None
+    return _word(await put(line, _text(question), _form(), ANSWER_S))
 
 
 def _answered(answer: Future[Word | None]) -> Word | None:

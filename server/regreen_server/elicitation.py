@@ -7,34 +7,34 @@ In the protocol era in which a server may ask on its own; in the later one a job
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from mcp.server.session import ServerSession
     from mcp_types import ClientCapabilities, ElicitResult
 
     from regreen.agent.ask_user import AskUser
     from regreen.sandbox import Cancel
+    from regreen_server.line import Line
     from regreen_server.task_questions import Questions
 
 _ANSWER = "answer"
 
 
-def offered(session: ServerSession) -> AskUser | None:
+def offered(line: Line) -> AskUser | None:
     """How the person is asked, from any thread; None where the client offers no forms. Call it from the event loop.
 
     An answer that was declined is "" (the agent decides by itself); a dialog that was closed, a client that has gone
-    and a cancelled call are no answer at all.
+    or does not answer in time, and a cancelled call are no answer at all.
     """
-    if not offers_forms(session.client_capabilities) or not session.can_send_request:
+    if not offers_forms(line.capabilities) or not line.can_ask:
         return None
     loop = asyncio.get_running_loop()
 
     def ask(question: str, options: tuple[str, ...], cancel: Cancel) -> str | None:
-        asked = _asked(session, question, options)
+        asked = _asked(line, question, options)
         try:
             answer = asyncio.run_coroutine_threadsafe(asked, loop)
         except RuntimeError:  # the server's loop has ended
@@ -54,7 +54,7 @@ def through(questions: Questions) -> AskUser:
         from regreen.wire import encodable
 
         result = questions.ask(str(encodable(question)), _form(options), cancel, ANSWER_S)
-        return _said(result) if result is not None else None
+        return _said(result)
 
     return ask
 
@@ -72,21 +72,38 @@ def _take_back(answer: Future[str | None]) -> None:
 def _answer(answer: Future[str | None]) -> str | None:
     from concurrent.futures import CancelledError
 
-    from mcp.shared.exceptions import MCPError
-
     try:
         return answer.result()
-    except (CancelledError, MCPError):  # taken back, the server ends, or the client refuses: nobody answers
+    except CancelledError:  # taken back, or the server ends
         return None
 
 
-async def _asked(session: ServerSession, question: str, options: Sequence[str]) -> str | None:
+async def _asked(line: Line, question: str, options: Sequence[str]) -> str | None:
+    from regreen.agent.ask_user import ANSWER_S
+
+    return _said(await put(line, question, _form(options), ANSWER_S))
+
+
+async def put(line: Line, message: str, form: Mapping[str, Any], limit_s: float) -> ElicitResult | None:
+    """What comes of a form that the client shows. None: nobody answers in time, the client has gone, refuses, or talks
+    nonsense."""
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult
+    from pydantic import ValidationError
+
     from regreen.wire import encodable
 
-    return _said(await session.elicit_form(str(encodable(question)), _form(options)))
+    params = ElicitRequestFormParams(message=str(encodable(message)), requested_schema=dict(form))
+    try:
+        async with asyncio.timeout(limit_s):
+            return await line.request(ElicitRequest(params=params), ElicitResult)
+    except (TimeoutError, MCPError, ValidationError):
+        return None
 
 
-def _said(result: ElicitResult) -> str | None:
+def _said(result: ElicitResult | None) -> str | None:
+    if result is None:
+        return None
     if result.action == "accept":
         return str((result.content or {}).get(_ANSWER, "")).strip()
     return "" if result.action == "decline" else None

@@ -10,26 +10,26 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcp.server.session import ServerSession
     from mcp_types import CreateMessageResult
 
     from regreen.providers.errors import ProviderError
     from regreen.providers.sampling import SamplingAnswer, SamplingAsk, SamplingQuestion
+    from regreen_server.line import Line
 
 
-def offered(session: ServerSession) -> SamplingAsk | None:
+def offered(line: Line) -> SamplingAsk | None:
     """How the client's model is asked; None where the client offers none. Call it from the server's event loop.
 
-    A question may be awaited in any event loop. It belongs to the connection, not to one request: a job goes on when
-    the call that began it was answered. Cancelling the wait takes it back; when the client goes, it fails at once.
+    A question may be awaited in any event loop. A job goes on when the call that began it was answered, and asks on.
+    Cancelling the wait takes it back; when the client goes, it fails at once.
     """
-    capabilities = session.client_capabilities
-    if capabilities is None or capabilities.sampling is None or not session.can_send_request:
+    capabilities = line.capabilities
+    if capabilities is None or capabilities.sampling is None or not line.can_ask:
         return None
     loop = asyncio.get_running_loop()
 
     async def ask(question: SamplingQuestion) -> SamplingAnswer:
-        asked = _asked(session, question)
+        asked = _asked(line, question)
         try:
             answer = asyncio.run_coroutine_threadsafe(asked, loop)
         except RuntimeError:  # the server's loop has ended
@@ -46,7 +46,7 @@ def offered(session: ServerSession) -> SamplingAsk | None:
     return ask
 
 
-async def _asked(session: ServerSession, question: SamplingQuestion) -> SamplingAnswer:
+async def _asked(line: Line, question: SamplingQuestion) -> SamplingAnswer:
     from mcp.shared.exceptions import MCPError
     from mcp_types import (
         CreateMessageRequest,
@@ -74,7 +74,7 @@ async def _asked(session: ServerSession, question: SamplingQuestion) -> Sampling
         )
     )
     try:
-        return _answer(await session.send_request(request, CreateMessageResult))
+        return _answer(await line.request(request, CreateMessageResult))
     except MCPError as e:
         raise _fault(e.error.code, e.error.message) from e
     except ValidationError as e:

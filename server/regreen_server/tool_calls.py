@@ -12,6 +12,7 @@ from regreen.agent.offers import Offers
 from regreen.wire import nearest
 from regreen_server import approvals, elicitation, job_tasks, sampling
 from regreen_server.calls import Answer, Caller, ErrorAnswer
+from regreen_server.line import Line
 from regreen_server.reporting import reporter
 
 if TYPE_CHECKING:
@@ -26,16 +27,17 @@ def caller_of(
     caller: Caller, offer: Offer, tasks: job_tasks.JobTasks
 ) -> Callable[[ServerRequestContext[Any], CallToolRequestParams], Awaitable[HandlerResult]]:
     """What answers `tools/call`: with a result, with a question, or with a task that goes on."""
-    approving = approvals.Approvals()
+    approving = approvals.Approvals(caller)
 
     async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> HandlerResult:
         if params.name not in (names := [spec.name for spec in offer.tools()]):
             return as_call_result(_unknown_tool(params.name, names))
         task = job_tasks.wanted(ctx, params)
-        asked = approving.offered(ctx, params, task and task.questions)
-        offers = Offers(sampling.offered(ctx.session), _person(ctx, task), asked.approve, asked.in_jobs)
         arguments = params.arguments or {} if task is None else task.arguments
-        result = await caller.call(params.name, arguments, reporter(ctx), offers=offers)
+        with Line(ctx) as line:
+            asked = await approving.offered(ctx, params, line, task and task.questions)
+            offers = Offers(sampling.offered(line), _person(line, task), asked.approve, asked.in_jobs)
+            result = await caller.call(params.name, arguments, reporter(ctx), offers=offers)
         if asked.round_ is not None and (question := approvals.input_required(asked.round_)) is not None:
             return question
         begun = await tasks.begun(task, result) if task is not None else None
@@ -44,11 +46,11 @@ def caller_of(
     return call_tool
 
 
-def _person(ctx: ServerRequestContext[Any], task: job_tasks.Wanted | None) -> AskUser | None:
+def _person(line: Line, task: job_tasks.Wanted | None) -> AskUser | None:
     """How a coding task asks the person whom it works for."""
-    if task is not None and elicitation.offers_forms(ctx.session.client_capabilities):
+    if task is not None and elicitation.offers_forms(line.capabilities):
         return elicitation.through(task.questions)
-    return elicitation.offered(ctx.session)
+    return elicitation.offered(line)
 
 
 def as_call_result(result: Answer) -> CallToolResult:

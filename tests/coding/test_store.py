@@ -82,13 +82,14 @@ def test_records_outlive_the_process(tmp_path: Path) -> None:
     second.close()
 
 
-_BACK_TO_4 = "DROP TABLE messages; ALTER TABLE runs DROP COLUMN shown; PRAGMA user_version=4;"
+_BACK_TO_5 = "DROP TABLE taken_seals; PRAGMA user_version=5;"
+_BACK_TO_4 = f"{_BACK_TO_5} DROP TABLE messages; ALTER TABLE runs DROP COLUMN shown; PRAGMA user_version=4;"
 _BACK_TO_3 = f"{_BACK_TO_4} ALTER TABLE seen_changed DROP COLUMN sha; PRAGMA user_version=3;"
 _BACK_TO_2 = f"{_BACK_TO_3} DROP TABLE attempts; ALTER TABLE runs DROP COLUMN born; PRAGMA user_version=2;"
 _BACK_TO_1 = f"{_BACK_TO_2} DROP TABLE plans; ALTER TABLE entries DROP COLUMN before_attributes; PRAGMA user_version=1;"
 
 
-@pytest.mark.parametrize("back", [_BACK_TO_4, _BACK_TO_3, _BACK_TO_2, _BACK_TO_1])
+@pytest.mark.parametrize("back", [_BACK_TO_5, _BACK_TO_4, _BACK_TO_3, _BACK_TO_2, _BACK_TO_1])
 def test_database_of_an_earlier_version_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path, back: str) -> None:
     Store(tmp_path / "state").close()
     database = sqlite3.connect(tmp_path / "state/regreen.db")
@@ -106,6 +107,7 @@ def test_database_of_an_earlier_version_is_brought_up_to_date_and_keeps_its_rows
     assert store.rows("SELECT before_attributes FROM entries") == []
     assert [tuple(r) for r in store.rows("SELECT shown FROM runs")] == [("",)]
     assert store.rows("SELECT * FROM messages") == []
+    assert store.rows("SELECT * FROM taken_seals") == []
     store.close()
 
 

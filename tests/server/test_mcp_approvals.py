@@ -185,3 +185,26 @@ def test_what_a_client_carries_back_must_be_ours_and_counts_once(repo: Path) -> 
     at(repo, use, Person(), "auto")
     assert (repo / "calc.py").read_text("utf-8") == BUG
     assert (repo.parent / "state" / "approvals.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_one_server_asked_another_on_the_state_folder_takes_the_answer_to_and_once_for_both(repo: Path) -> None:
+    arguments = {"replacements": [RIGHT]}
+    yes: dict[str, Any] = {"approve": ElicitResult(action="accept", content={"approve": "once"})}
+
+    async def run() -> None:
+        async def call(client: Client, **more: Any) -> Any:
+            return await client.session.call_tool("apply_edits", arguments, allow_input_required=True, **more)
+
+        async with (
+            asyncio.timeout(LIMIT_S),
+            client_at(repo, Person(), "auto", "ask") as first,
+            client_at(repo, Person(), "auto", "ask") as second,
+        ):
+            answered = {"input_responses": yes, "request_state": (await call(first)).request_state}
+            assert (await call(second, **answered)).structured_content["ok"] is True
+            (repo / "calc.py").write_text(BUG, "utf-8")
+            for server in (first, second):
+                assert isinstance(await call(server, **answered), InputRequiredResult)
+
+    asyncio.run(run())
+    assert (repo / "calc.py").read_text("utf-8") == BUG

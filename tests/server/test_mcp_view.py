@@ -235,4 +235,4 @@ def test_the_server_declares_the_extension_where_the_protocol_has_extensions(tmp
     meta = {f"io.modelcontextprotocol/{name}": value for name, value in zip(names, values, strict=True)}
     with raw_server([*SERVE, str(tmp_path)], cwd=tmp_path, env=server_environment(tmp_path)) as server:
         said = server.request("server/discover", {"_meta": meta})
-    assert said["capabilities"]["extensions"] == {"io.modelcontextprotocol/ui": {"mimeTypes": [view.MIME_TYPE]}}
+    assert said["capabilities"]["extensions"]["io.modelcontextprotocol/ui"] == {"mimeTypes": [view.MIME_TYPE]}

@@ -142,9 +142,9 @@ class HttpServer:
         return self.request("POST", "/mcp", {"Content-Type": "application/json", "Accept": BOTH, **(headers or {})},
                             body)  # fmt: skip
 
-    def session(self, *, token: str = "") -> HttpSession:
+    def session(self, *, token: str = "", **capabilities: Any) -> HttpSession:
         """A new session of the older protocol, by the token given or the server's first."""
-        return HttpSession(self, token or self.token)
+        return HttpSession(self, token or self.token, capabilities)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """End the server by a signal; its exit code."""
@@ -162,11 +162,11 @@ class HttpServer:
 class HttpSession:
     """A client of the older protocol: `initialize`, then calls under its session id."""
 
-    def __init__(self, server: HttpServer, token: str) -> None:
+    def __init__(self, server: HttpServer, token: str, capabilities: Mapping[str, Any]) -> None:
         self._server = server
         self._next = 0
         self.headers = {"Authorization": f"Bearer {token}"}
-        reply = self.send("initialize", {"protocolVersion": LEGACY_VERSION, "capabilities": {},
+        reply = self.send("initialize", {"protocolVersion": LEGACY_VERSION, "capabilities": capabilities,
                                          "clientInfo": {"name": "test", "version": "1"}})  # fmt: skip
         assert reply.status == 200, reply
         self.opening: dict[str, Any] = reply.messages[-1]["result"]

@@ -65,7 +65,7 @@ def until(claim: Callable[[], bool], what: str, limit_s: float = 20.0) -> None:
 
 def processes_with(text: str) -> list[int]:
     """Ids of live processes (zombies are dead) whose command line or environment-given marker holds `text`."""
-    table = subprocess.run(["ps", "-eo", "pid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    table = subprocess.run(["ps", "-eww", "-o", "pid=,stat=,args="], capture_output=True, text=True, check=True).stdout
     rows = (line.split(None, 2) for line in table.splitlines())
     return [int(r[0]) for r in rows if len(r) == 3 and not r[1].startswith("Z") and text in r[2]]
 

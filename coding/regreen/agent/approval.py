@@ -34,13 +34,15 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May `action` be done in `folder`? `told` has passed the redactor. `sandbox`: what a run is kept in."""
+    """May `action` be done in `folder`? `told` has passed the redactor. `sandbox`: what a run is kept in.
+    `shown`: the folder as it is told, where that is not as it is."""
 
     ask: Ask
     action: str
     folder: str
     effect: Effect = field(default_factory=Effect)
     sandbox: str = ""
+    shown: str = ""
 
     @property
     def digest(self) -> str:
@@ -62,7 +64,7 @@ class Question:
         told = self.effect.told
         more = (("and", f"{len(told) - _MAX_LINES} more lines"),) if len(told) > _MAX_LINES else ()
         lines = (
-            ("why", self.ask.reason), ("folder", self.folder), ("action", self.action),
+            ("why", self.ask.reason), ("folder", self.shown or self.folder), ("action", self.action),
             *told[:_MAX_LINES], *more, *sandbox, ("question", self.digest[:_SHOWN_DIGEST]),
         )  # fmt: skip
         asked = f"regreen asks: may it {_words(self.action)}?"

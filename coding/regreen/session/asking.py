@@ -7,13 +7,10 @@ every further reason to ask is another question. What is written down as trusted
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regreen.agent.approval import UNTRUSTED, Approver, Effect, Question
@@ -27,11 +24,8 @@ if TYPE_CHECKING:
     from regreen.model import FileDiff, SuiteReport
     from regreen.session.fixing import FixOptions
     from regreen.session.repository import Session
-    from regreen.store import Store
 
 _NO = "the user was asked and said no: do something else, or ask them what they want"
-_KEY = "approvals.key"
-_KEY_BYTES = 32
 _asked_of: ContextVar[tuple[Approver, Cancel] | None] = ContextVar("asked_of", default=None)
 
 
@@ -82,7 +76,8 @@ def put(session: Session, ask: Ask, action: str, effect: Effect) -> Question:
     """The question as it is put to somebody: secrets masked, and for what runs with what it is kept in."""
     told = tuple((name, session.redact(value)) for name, value in effect.told)
     masked = replace(ask, reason=session.redact(ask.reason))
-    return Question(masked, action, str(session.root), replace(effect, told=told), _sandbox(session, action))
+    shown = session.redact(str(session.root))
+    return Question(masked, action, str(session.root), replace(effect, told=told), _sandbox(session, action), shown)
 
 
 def _refusal(ask: Ask, *, declined: bool) -> Refused:
@@ -104,7 +99,8 @@ def _sandbox(session: Session, action: str) -> str:
     from regreen.sandbox import isolation
 
     found = isolation(session.settings)
-    return f"{found.level}, network {found.network}" + (f" ({found.why})" if found.level == "none" else "")
+    why = f" ({session.redact(found.why)})" if found.level == "none" else ""
+    return f"{found.level}, network {found.network}{why}"
 
 
 def denied_run(error: Declined) -> SuiteReport:
@@ -156,22 +152,3 @@ def of_foreign(tool: str, arguments: str) -> Effect:
 
 def _listed(names: Sequence[str], none: str) -> str:
     return ", ".join(names) if names else none
-
-
-# --- the key that answers are sealed with ------------------------------------------------------------
-
-
-def seal_key(store: Store) -> bytes:
-    """The secret of a state folder, made at its first use: every process that shares the folder has the same."""
-    path = store.folder / _KEY
-    with store.lock("approvals"):
-        if not path.exists():
-            _make_key(path)
-        return path.read_bytes()
-
-
-def _make_key(path: Path) -> None:
-    whole = path.with_suffix(".new")  # a process that dies in the middle leaves no half key under the name
-    with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(_KEY_BYTES))
-    whole.replace(path)

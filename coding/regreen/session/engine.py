@@ -20,7 +20,7 @@ from regreen.jobs import STOP_S, Job, Jobs
 from regreen.model import RestoreReport
 from regreen.redact import Redactor
 from regreen.sandbox import Cancel
-from regreen.session import asking, elsewhere, trust
+from regreen.session import asking, elsewhere, sealing, trust
 from regreen.session.acting import act
 from regreen.session.asked import Whole, checked
 from regreen.session.diary import DIARY, Diary, events_after
@@ -331,7 +331,11 @@ class Engine:
 
     def seal_key(self) -> bytes:
         """The secret of the state folder with which a server seals what a client carries back to it."""
-        return asking.seal_key(self.store)
+        return sealing.seal_key(self.store)
+
+    def take_seal(self, nonce: str, good_s: float) -> bool:
+        """Does what a client carried back count? The first time only, for all processes on the state folder."""
+        return sealing.take_seal(self.store, nonce, good_s)
 
     def job(self, job_id: str) -> Job | None:
         """A job of this process, running or ended."""

@@ -5,15 +5,18 @@ Rule: a session belongs to the principal that opened it; for any other it does n
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from regreen.errors import RegreenError
 from regreen_server.http import openapi, runs
 from regreen_server.http.errors import Refusal, answer_headers
 from regreen_server.http.guard import Allowed, Guard
+from regreen_server.line import STREAM, Stream
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -91,14 +94,25 @@ class Known:
 
 
 class Sessions:
-    """The SDK's sessions. What it says of a session that is not there is said as every error here."""
+    """The SDK's sessions. What it says of a session that is not there is said as every error here; and a call is told
+    what it needs to know of its streams."""
 
     def __init__(self, sessions: StreamableHTTPSessionManager) -> None:
         self._sessions = sessions
+        self._listening: Counter[bytes | None] = Counter()  # streams on which a session's client listens, by session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         named = _names_session(scope)
         instead: Refusal | None = None
+        session = dict(scope["headers"]).get(_SESSION)
+        gone = asyncio.Event()
+        scope.setdefault("state", {})[STREAM] = Stream(gone, lambda: self._listening[session] > 0)
+
+        async def heard() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                gone.set()
+            return message
 
         async def told(message: Message) -> None:
             nonlocal instead
@@ -113,7 +127,14 @@ class Sessions:
             if instead is None:
                 await send(message)
 
-        await self._sessions.handle_request(scope, receive, told)
+        listens = scope["method"] == "GET"
+        self._listening[session] += listens
+        try:
+            await self._sessions.handle_request(scope, heard, told)
+        finally:
+            self._listening[session] -= listens
+            if not self._listening[session]:
+                del self._listening[session]
 
 
 def _names_session(scope: Scope) -> bool:
