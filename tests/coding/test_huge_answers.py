@@ -2,6 +2,7 @@
 reached. Both forms of an answer count, each by itself."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from regreen.tools import TOOLS
 
 LIMIT_TOKENS = 25_000
 CHARS_A_TOKEN = 3  # code takes fewer tokens than that: the bound is a safe one
-FILES, CHANGED, LONG_LINE = 120, 12, 400_000
+FILES, CHANGED, LONG_LINE, MANY = 120, 12, 400_000, 700
 DEFINITION = (
     "class Thing{i}_{k}(Base):\n    def method_{k}(self, first_argument: int, second: list[int]) -> int:\n"
     '        """Does {k}."""\n        return shared_name(first_argument, {k})\n\n\n'
@@ -138,3 +139,27 @@ def test_every_tool_is_either_read_here_or_answers_in_pages() -> None:
 
     bounded = {"repo_skeleton", "extract_signatures", "repo_map", "read_file"}  # by max_tokens, max_chars
     assert {t.name for t in TOOLS} == bounded | set(PAGED)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A repository of many small files."""
+    root = make_repo(tmp_path_factory.mktemp("many") / "repo")
+    for i in range(MANY):
+        (root / f"module_number_{i:03}.py").write_text(
+            f"def function_{i}(x):\n    return x\n\n\nclass Common:\n    pass\n"
+        )
+    git(root, "add", "-A")
+    with engine_on(root) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("max_tokens", [2_000, 4_000, 20_000])
+def test_the_cursors_of_trees_and_signatures_reach_every_file_whatever_the_budget(
+    many: Engine, max_tokens: int
+) -> None:
+    files = all_of(many, "extract_signatures", "files", paths=["."], max_tokens=max_tokens)
+    assert len({file["path"] for file in files}) == MANY
+    assert {symbol["name"] for file in files for symbol in file["symbols"]} >= {f"function_{i}" for i in range(MANY)}
+    tree = all_of(many, "repo_skeleton", "tree", path=".", max_tokens=max_tokens)
+    assert set(re.findall(r"module_number_\d+", tree)) == {f"module_number_{i:03}" for i in range(MANY)}

@@ -95,6 +95,9 @@ def test_a_search_that_stopped_at_its_limit_goes_on_from_there() -> None:
     assert "cursor" not in nothing_new, "a search that gets no further ends"
     found = page("find_symbol", {"definitions": matches, "references": [], "definitions_total": 70})
     assert found["cursor"] == "definitions:50"
+    last = page("find_symbol", {"definitions": matches * 400, "references": [], "definitions_total": 29_700},
+                {"definitions": 19_990})  # fmt: skip
+    assert len(last["definitions"]) == 10 and "cursor" not in last, "no more than that is looked for"
 
 
 @pytest.mark.parametrize("text", ["x", "diff", "diff:", "diff:-1", "diff:1,diff:2", "nothing:3", "diff:1,", "diff:²",

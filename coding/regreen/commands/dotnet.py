@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePosixPath
 
 from regreen.commands.grammar import Row, Schema
@@ -26,7 +27,7 @@ _OPTIONS: dict[str, Validator] = {
 def _project(value: str, root: Path) -> str:
     """A project, a solution or a folder: a `.dll` would be run as it is."""
     problem = relative_path(value, root)
-    if not problem and PurePosixPath(value).suffix not in _PROJECTS and not (root / value).is_dir():
+    if not problem and PurePosixPath(value).suffix not in _PROJECTS and not os.path.isdir(root / value):  # noqa: PTH112
         return "a project, a solution or a folder is wanted"
     return problem
 

@@ -16,7 +16,7 @@ from regreen.session.asking import Declined, denied_run
 from regreen.session.repository import Session
 from regreen.session.run_log import log_page
 from regreen.session.understanding import FIRST_ANSWER_S
-from regreen.tools.paging import Cursor
+from regreen.tools.paging import MAIN_CHARS, MOST_FOUND, Cursor, json_chars
 from regreen.wire import Json, shortened, to_json, to_object
 from regreen.workspace.paths import check_size
 
@@ -30,10 +30,9 @@ _LOG_PAGE = 16_000
 _READ_CHARS = 60_000  # of a file in one answer
 _LONGEST_PLACE = 24
 _TOLD_TWICE = 4_000  # characters of a diff, as a whole and file by file; a longer one only as a whole
-_MAP_TOKENS = 4000
+_TOKENS, _LEAST_TOKENS = 4000, 100
 _FOUND = 50
 _FOUND_LINES = 100
-_MOST_FOUND = 20_000  # of all pages together
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +51,40 @@ class Call:
 
 
 def _skeleton(call: Call) -> dict[str, Json]:
-    return to_object(call.session.skeleton(call.args.pop("path", ""), **call.args))
+    path = call.args.pop("path", "")
+    return _fitting(call, "tree", lambda tokens: call.session.skeleton(path, max_tokens=tokens, **call.args))
 
 
 def _signatures(call: Call) -> dict[str, Json]:
-    return to_object(call.session.signatures(call.args.pop("paths"), **call.args))
+    paths = call.args.pop("paths")
+    return _fitting(call, "files", lambda tokens: call.session.signatures(paths, max_tokens=tokens, **call.args))
 
 
 def _map(call: Call) -> dict[str, Json]:
-    a = call.args
-    return to_object(call.session.repo_map(
-        a.get("focus", []), max_tokens=a.get("max_tokens", _MAP_TOKENS), tests=a.get("tests", False),
-        wait_s=_index_wait_s(call), on_progress=call.on_progress, cancel=call.cancel,
+    focus, tests = call.args.get("focus", []), call.args.get("tests", False)
+    return _fitting(call, "text", lambda tokens: call.session.repo_map(
+        focus, max_tokens=tokens, tests=tests, wait_s=_index_wait_s(call), on_progress=call.on_progress,
+        cancel=call.cancel,
     ))  # fmt: skip
+
+
+def _fitting(call: Call, main: str, make: Callable[[int], object]) -> dict[str, Json]:
+    """What `make` gives for so many tokens, or for fewer, so that its main field fits a page: what a tool itself leaves
+    out it reaches by its cursor, and what was cut from its answer later nobody would."""
+    tokens = call.args.pop("max_tokens", _TOKENS)
+    while True:
+        data = to_object(make(tokens))
+        size = json_chars(data[main])
+        if size <= MAIN_CHARS or tokens <= _LEAST_TOKENS or not call.caller_present:
+            return data
+        tokens = max(_LEAST_TOKENS, tokens * MAIN_CHARS * 9 // (size * 10))
 
 
 def _symbol(call: Call) -> dict[str, Json]:
     a = call.args
     return to_object(call.session.find_symbol(
         a["name"], kind=a.get("kind", ""), references=a.get("references", False),
-        limit=min(a.get("limit", _FOUND) + max(call.cursor.values(), default=0), _MOST_FOUND),
+        limit=min(a.get("limit", _FOUND) + max(call.cursor.values(), default=0), MOST_FOUND),
         wait_s=_index_wait_s(call), on_progress=call.on_progress, cancel=call.cancel,
     ))  # fmt: skip
 
@@ -82,7 +95,7 @@ def _index_wait_s(call: Call) -> float | None:
 
 
 def _search(call: Call) -> dict[str, Json]:
-    limit = min(call.args.pop("limit", _FOUND_LINES) + call.cursor.get("matches", 0), _MOST_FOUND)
+    limit = min(call.args.pop("limit", _FOUND_LINES) + call.cursor.get("matches", 0), MOST_FOUND)
     return to_object(call.session.search(call.args.pop("pattern"), **call.args, limit=limit, cancel=call.cancel))
 
 

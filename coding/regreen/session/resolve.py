@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regreen.errors import Refused, UsageError
+from regreen.wire import MAX_NAME, shortened
+
+_MAX_PATH_BYTES = 4096
 
 _TEACH = "start with `--root DIR`, or give the `repo` argument: the folder of the repository"
 
@@ -19,25 +22,36 @@ def resolve(repo: str, roots: Sequence[Path], environ: Mapping[str, str], cwd: P
     if not repo:
         return roots[0] if roots else _default(environ, cwd)
     allowed = list(roots) or [_default(environ, cwd)]
-    if "\0" in repo:
-        raise Refused("path_invalid", "`repo` has a NUL character", "give a folder's path")
+    if problem := _unusable(repo):
+        raise Refused("path_invalid", f"`repo` {problem}", "give a folder's path")
     wanted = Path(repo)
     folder = (wanted if wanted.is_absolute() else allowed[0] / wanted).resolve()
+    told = f"`{shortened(repo, MAX_NAME)}`"
     if not any(folder.is_relative_to(a) for a in allowed):
         raise Refused(
             "path_outside_workspace",
-            f"`{repo}` is outside the allowed roots",
+            f"{told} is outside the allowed roots",
             f"allowed: {', '.join(map(str, allowed))}",
         )
-    if not folder.is_dir():
-        raise UsageError("not_found", f"`{repo}` is not a folder", f"allowed roots: {', '.join(map(str, allowed))}")
+    if not os.path.isdir(folder):  # noqa: PTH112
+        raise UsageError("not_found", f"{told} is not a folder", f"allowed roots: {', '.join(map(str, allowed))}")
     return folder
+
+
+def _unusable(repo: str) -> str:
+    """Why no folder can have this path; "" where one can."""
+    if "\0" in repo:
+        return "has a NUL character"
+    try:
+        return "is too long for a path" if len(os.fsencode(repo)) > _MAX_PATH_BYTES else ""
+    except UnicodeEncodeError:
+        return "has a character that no path can have"
 
 
 def _default(environ: Mapping[str, str], cwd: Path) -> Path:
     if named := environ.get("CLAUDE_PROJECT_DIR"):
         folder = Path(named).resolve()
-        if folder.is_dir():
+        if os.path.isdir(folder):  # noqa: PTH112
             return folder
     top = work_tree(cwd)
     home = environ.get("HOME") or environ.get("USERPROFILE")

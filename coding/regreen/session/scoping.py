@@ -7,6 +7,7 @@ a test run executes are no matter of this: they are protected whatever the paths
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -108,7 +109,7 @@ class _LeftOut:
 def _nested(root: Path, path: str) -> str:
     """The repository below the root that a path lies in; "" for none."""
     for parent in PurePosixPath(path).parents[:-1]:
-        if (folder := root / parent).is_dir():
+        if os.path.isdir(folder := root / parent):  # noqa: PTH112
             top = find_top(folder)
             real = Path(top).relative_to(root) if top is not None and top.is_relative_to(root) else Path()
             return "" if real == Path() else real.as_posix()

@@ -166,7 +166,7 @@ def _variables(named: Mapping[str, Any]) -> dict[str, str]:
 def _folders(named: list[Any]) -> tuple[Path, ...]:
     """Absolute folders that exist. Raises ConfigError."""
     for name in named:
-        if not isinstance(name, str) or not Path(name).is_absolute() or not Path(name).is_dir():
+        if not isinstance(name, str) or not Path(name).is_absolute() or not os.path.isdir(name):  # noqa: PTH112
             raise ConfigError("config_refused", f"writable: {shown(name)} is no folder",
                               "give absolute paths of folders that exist")  # fmt: skip
     return tuple(Path(name).resolve() for name in named)

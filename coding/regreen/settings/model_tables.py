@@ -5,6 +5,7 @@ They are read from the user's file alone. No key is ever in it: a file is copied
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -174,7 +175,7 @@ def _prompt_file(agent: Table, home: str) -> Path | None:
     if not text:
         return None
     path = Path(home, text[2:]) if home and text.startswith("~/") else Path(text)
-    if not path.is_absolute() or not path.is_file():
+    if not path.is_absolute() or not os.path.isfile(path):  # noqa: PTH113
         raise agent.bad("system_prompt_file", "give the absolute path of a file that exists")
     return path
 

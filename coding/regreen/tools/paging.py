@@ -22,7 +22,11 @@ Cursor: TypeAlias = Mapping[str, int]
 
 MAX_CHARS = 64_000
 """Of the JSON of one page, whatever is in it."""
+MAIN_CHARS = 56_000
+"""Of the JSON of the field that a tool keeps small itself, by a budget of its own (`MAIN`)."""
 USUAL_CHARS = 24_000
+MOST_FOUND = 20_000
+"""Of what is looked for, in all pages together."""
 START: Cursor = MappingProxyType({})
 _MAX_STRING_CHARS = 6_000
 _MAX_SMALL_ITEMS = 100
@@ -50,6 +54,9 @@ PAGED: Mapping[str, tuple[Field, ...]] = {
     "restore": (Field("restored", 6_000), Field("deleted", 6_000), Field("conflicts", 6_000), Field("merged", 3_000)),
     **dict.fromkeys(("run_tests", "fix_tests", "submit_fix", "coding_task", "job_status", "job_cancel"), _OF_JOBS),
 }  # fmt: skip
+
+
+MAIN: Mapping[str, str] = {"repo_skeleton": "tree", "extract_signatures": "files", "repo_map": "text"}
 
 
 def read_cursor(text: str, tool: str) -> Cursor:
@@ -95,9 +102,10 @@ def page(tool: str, data: Data, cursor: Cursor = START, chars: int = 0) -> dict[
 
 
 def _goes_on(data: Data, path: str, end: int) -> bool:
-    """Is there more than was looked for? A search stops at its limit; the next page looks further."""
+    """Is there more than was looked for? A search stops at its limit; the next page looks further, up to the most that
+    is looked for at all."""
     total = data.get(f"{path}_total", 0)
-    return total > end or (path == "matches" and data["truncated"] is True)
+    return end < MOST_FOUND and (total > end or (path == "matches" and data["truncated"] is True))
 
 
 def _end(value: list[Any] | str, start: int, chars: int) -> int:
@@ -114,37 +122,38 @@ def _line_end(text: str, start: int, chars: int) -> int:
 def _item_end(items: list[Any], start: int, chars: int) -> int:
     size = 0
     for end in range(start, len(items)):
-        size += _size(items[end])
+        size += json_chars(items[end])
         if end > start and size > chars:
             return end
     return len(items)
 
 
-def _size(value: object) -> int:
+def json_chars(value: object) -> int:
+    """Characters of a value as JSON, with what stands between it and the next."""
     return len(json.dumps(value, ensure_ascii=False)) + 2
 
 
 def _clipped(value: list[Any] | str, chars: int) -> list[Any] | str:
     """The value; where one item alone is larger than its share, that with its texts and lists cut."""
-    if isinstance(value, str) or len(value) != 1 or _size(value) <= chars:
+    if isinstance(value, str) or len(value) != 1 or json_chars(value) <= chars:
         return value
     return cast("list[Any]", _cut(value, max(200, chars // 4), 20))
 
 
 def _clipped_beside(out: Mapping[str, Any], tool: str) -> Any:
     """The page, with what is not paged cut where that alone is larger than anybody reads."""
-    if _size(out) <= MAX_CHARS:
+    if json_chars(out) <= MAX_CHARS:
         return dict(out)
     cut: Any = out
     for strings, items in ((_MAX_STRING_CHARS, _MAX_SMALL_ITEMS), (1_000, 30), (200, 10)):
         cut = {k: v if _is_paged(tool, k) else _cut(v, strings, items) for k, v in out.items()}
-        if _size(cut) <= MAX_CHARS:
+        if json_chars(cut) <= MAX_CHARS:
             return cut
-    return _cut(cut, 200, 10)
+    return cut if MAIN.get(tool) else _cut(cut, 200, 10)
 
 
 def _is_paged(tool: str, name: str) -> bool:
-    return any(field.path == name for field in PAGED.get(tool, ()))
+    return name == MAIN.get(tool) or any(field.path == name for field in PAGED.get(tool, ()))
 
 
 def _cut(value: Any, strings: int, items: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +70,7 @@ def _exact(entry: str, everything: Mapping[str, tuple[str, str]], known: Known) 
 
 def _in_path(entry: str, everything: Mapping[str, tuple[str, str]], known: Known) -> list[str]:
     path = (known.folder / entry).resolve()
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110
         return []
     found: list[str] = []
     for target in known.targets:
@@ -85,7 +86,7 @@ def _in_path(entry: str, everything: Mapping[str, tuple[str, str]], known: Known
 def _doc_in(name: str, path: Path, targets: Sequence[Target]) -> bool:
     """Whether a documentation test (`src/lib.rs - item (line 3)`) stands in a file or below a folder."""
     file = name.partition(" - ")[0]
-    tops = [top for t in targets for top in (t.folder, *t.folder.parents) if (top / file).is_file()]
+    tops = [top for t in targets for top in (t.folder, *t.folder.parents) if os.path.isfile(top / file)]  # noqa: PTH113
     return any((top / file).resolve().is_relative_to(path) for top in tops[:3])
 
 
@@ -140,7 +141,7 @@ def _packages(entries: Sequence[str], targets: Sequence[Target], folder: Path) -
     for entry in entries:
         path = (folder / entry).resolve()
         label = entry.partition("::")[0]
-        inside = [t for t in targets if path.exists() and path.is_relative_to(t.folder.resolve())]
+        inside = [t for t in targets if os.path.exists(path) and path.is_relative_to(t.folder.resolve())]  # noqa: PTH110
         inside.sort(key=lambda t: -len(t.folder.parts))
         mine = inside[:1] or [t for t in targets if t.label == label]
         if not mine:

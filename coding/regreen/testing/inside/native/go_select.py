@@ -45,7 +45,7 @@ def choose(entries: Sequence[str], packages: Sequence[Package], top: Path) -> tu
     for entry in entries:
         folders = _folders(entry, by_folder, top)
         found = [] if folders else _tests(entry, by_folder, top)
-        if len({folder for folder, _ in found}) > 1 and not (top / entry).exists():
+        if len({folder for folder, _ in found}) > 1 and not os.path.exists(top / entry):  # noqa: PTH110
             shown = [f"{by_folder[folder].label}/{test}" for folder, test in found]
             more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
             unmatched.append(f"{entry} (it may mean {', '.join(shown[:_NAMED])}{more})")
@@ -87,17 +87,17 @@ def _folders(entry: str, by_folder: dict[str, Package], top: Path) -> list[str]:
     if named:
         return named
     path = top / entry
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112
         here = _relative(path, top)
         return [f for f in by_folder if here == "." or f == here or f.startswith(f"{here}/")]
-    if path.is_file() and path.suffix == ".go" and not _tests_in([path]):
+    if os.path.isfile(path) and path.suffix == ".go" and not _tests_in([path]):  # noqa: PTH113
         return [f for f in by_folder if f == _relative(path.parent, top)]
     return [f for f, p in by_folder.items() if p.label == entry]
 
 
 def _tests(entry: str, by_folder: dict[str, Package], top: Path) -> list[tuple[str, str]]:
     path = top / entry
-    if path.is_file():
+    if os.path.isfile(path):  # noqa: PTH113
         folder = _relative(path.parent, top)
         return [(folder, test) for test in _tests_in([path])] if folder in by_folder else []
     for folder, package in sorted(by_folder.items(), key=lambda pair: -len(pair[1].label)):
