@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from regreen_server import approvals, prompts, resources, tasks_extension, tool_calls, tool_list, view
+from regreen_server import approvals, prompts, refusals, resources, tasks_extension, tool_calls, tool_list, view
 from regreen_server.calls import Caller
 from regreen_server.changes import Changes
 from regreen_server.completions import Completer
@@ -63,6 +63,7 @@ def create_server(caller: Caller, offer: Offer) -> Server[Any]:
     tasks = JobTasks(caller)
     server.add_request_handler("tools/call", CallToolRequestParams, tool_calls.caller_of(caller, offer, tasks))
     tasks_extension.register(server, tasks)
+    server.middleware.append(refusals.guarded)
     server.middleware.append(tasks_extension.gate)
     server.middleware.append(changes.notice)
     server.middleware.append(approvals.Seal(caller, server.name))

@@ -32,13 +32,13 @@ class Front:
         self._opening = opening
         self._lock = threading.Lock()
         self._ended = False
-        self._take: Callable[[bytes | None], None] | None = None
+        self._take: Callable[[bytes], None] | None = None
         self._end: Callable[[], None] | None = None
 
     def start(self) -> None:
         threading.Thread(target=self._read, name="regreen-in", daemon=True).start()
 
-    def hand_over(self, take: Callable[[bytes | None], None], end: Callable[[], None]) -> None:
+    def hand_over(self, take: Callable[[bytes], None], end: Callable[[], None]) -> None:
         """Give `take` what was held and, from the reading thread, what comes; `end` is called at the end of input."""
         with self._lock:
             for line in self._opening.held:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from regreen_server.pipes import MAX_LINE_BYTES, Outbox
+from regreen_server.pipes import MAX_LINE_BYTES, Head, Outbox
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_TOLD = 20
+"""Lines that are told in the log; a client that goes on for hours must not fill a disk."""
+_MAX_LOOKED_AT = 1_000_000
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_TOKEN = re.compile(
+    rf'"id"\s*:\s*(?P<id>{_STRING}|-?\d{{1,18}}(?![\d.eE]))|(?P<method>"method")\s*:|{_STRING}|(?P<bracket>[{{}}\[\]])'
+)
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 _LONE = (
@@ -37,30 +45,35 @@ class Inbox:
         import anyio
 
         self._outbox = outbox
+        self._refused = 0
         self._loop = asyncio.get_running_loop()
         self._feed: MemoryObjectSendStream[SessionMessage | Exception]
         self.stream: MemoryObjectReceiveStream[SessionMessage | Exception]
         self._feed, self.stream = anyio.create_memory_object_stream[Any](float("inf"))
 
-    def take(self, line: bytes | None) -> None:
-        """Hand on one line; None stands for one that was too long."""
+    def take(self, line: bytes) -> None:
+        """Hand on one line."""
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
-        from pydantic import ValidationError
 
-        if line is None:
-            log.warning("a message of more than %d bytes was dropped", MAX_LINE_BYTES)
-            return
         if not line.strip():
             return
         try:
+            if isinstance(line, Head):
+                raise ValueError
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValidationError:
-            log.warning("a line that is no JSON-RPC message was ignored (%d bytes)", len(line))
-            if answer := complaint(line):
-                self._outbox.put(answer)
+        except ValueError:  # pydantic's is one, too
+            self._refuse(line)
             return
         self._on_loop(self._send, SessionMessage(message))
+
+    def _refuse(self, line: bytes) -> None:
+        self._refused += 1
+        if self._refused <= _TOLD:
+            more = "; no more of them are told" if self._refused == _TOLD else ""
+            log.warning("a line that is no JSON-RPC message was ignored (%d bytes)%s", len(line), more)
+        if answer := complaint(line):
+            self._outbox.put(answer)
 
     def close(self) -> None:
         """End the input as if the client had."""
@@ -83,24 +96,59 @@ class Inbox:
 
 def complaint(line: bytes) -> dict[str, Any] | None:
     """The answer to a line that is no valid message, where it carries an id to answer to."""
+    text = line.decode("utf-8", "replace")
     try:
-        data: object = json.loads(line.decode("utf-8", "replace"))
+        data: object = json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        return _error(_id_in(text), PARSE_ERROR, _unreadable(line))
     if not isinstance(data, dict):
         return None
     message = cast("dict[str, object]", data)
     identity = message.get("id")
     if "method" not in message or not isinstance(identity, int | str) or isinstance(identity, bool):
         return None
+    if "\ufffd" in text and not _is_utf8(line):
+        return _error(identity, PARSE_ERROR, "the message is not valid UTF-8")
+    return _error(identity, INVALID_REQUEST, "not a JSON-RPC 2.0 request" if _can_be_encoded(message) else _LONE)
+
+
+def _error(identity: int | str | None, code: int, message: str) -> dict[str, Any] | None:
+    return None if identity is None else {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": message}}
+
+
+def _unreadable(line: bytes) -> str:
+    if isinstance(line, Head):
+        return f"the message has more than {MAX_LINE_BYTES} bytes"
+    return "the message is no JSON, or is nested too deeply, or holds a number that is too long"
+
+
+def _id_in(text: str) -> int | str | None:
+    """The id of a request that cannot be read as a whole: the object's own one, of no object within it."""
+    depth, is_request, identity = 0, False, ""
+    for token in _TOKEN.finditer(text, 0, _MAX_LOOKED_AT):
+        if token.lastgroup == "bracket":
+            depth += 1 if token[0] in "{[" else -1
+        elif depth == 1 and token.lastgroup == "id":
+            identity = token["id"]
+        elif depth == 1 and token.lastgroup == "method":
+            is_request = True
+    return _as_id(identity) if is_request and text.lstrip().startswith("{") else None
+
+
+def _as_id(literal: str) -> int | str | None:
+    try:
+        found: object = json.loads(literal)
+    except ValueError:
+        return None
+    return found if isinstance(found, int | str) else None
+
+
+def _is_utf8(line: bytes) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
-        error = {"code": PARSE_ERROR, "message": "the message is not valid UTF-8"}
-    else:
-        what = "not a JSON-RPC 2.0 request" if _can_be_encoded(message) else _LONE
-        error = {"code": INVALID_REQUEST, "message": what}
-    return {"jsonrpc": "2.0", "id": identity, "error": error}
+        return False
+    return True
 
 
 def _can_be_encoded(message: dict[str, object]) -> bool:

@@ -64,6 +64,7 @@ class Guard:
     def _watch(self) -> None:
         self.code = self._wait()
         self.shut_down(self.code)
+        logging.shutdown()
         os._exit(self.code)  # not sys.exit: the main thread may sit in a read that never returns
 
     def _wait(self) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -48,11 +47,12 @@ def serve(
     import asyncio
     import logging
 
+    from regreen_server import logs
     from regreen_server.calls import EngineSlot
     from regreen_server.lifecycle import CLOSE_LIMIT_S, EXIT_DONE, Guard
     from regreen_server.tool_list import Offer
 
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="regreen: %(levelname)s: %(message)s")
+    logs.begin()
     if os.isatty(begun.wire_in):
         logging.getLogger(__name__).warning(
             "this is for an MCP client; `regreen setup` configures one. Waiting for messages, ^C ends it"

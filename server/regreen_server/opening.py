@@ -32,19 +32,19 @@ class Opening:
         self._initialized = False
         self._answering = True
         self._replays = 0
-        self._held: list[tuple[bytes | None, dict[str, Any] | None]] = []
+        self._held: list[tuple[bytes, dict[str, Any] | None]] = []
 
     @property
-    def held(self) -> list[bytes | None]:
-        """The lines for the SDK; None stands for one that was too long."""
+    def held(self) -> list[bytes]:
+        """The lines for the SDK."""
         return [line for line, _ in self._held]
 
-    def take(self, line: bytes | None) -> dict[str, Any] | None:
+    def take(self, line: bytes) -> dict[str, Any] | None:
         """Look at one line: its answer, or None, and then it is among `held` if the SDK has to see it."""
         message = understood(line)
         if message is None:
             self._hold(line, None)
-            self._answering = self._answering and line is not None and not line.strip()
+            self._answering = self._answering and not line.strip()
             return None
         if "id" in message:
             return self._request(line, message)
@@ -52,7 +52,7 @@ class Opening:
             self._hold(line, message)
         return None
 
-    def _request(self, line: bytes | None, message: dict[str, Any]) -> dict[str, Any] | None:
+    def _request(self, line: bytes, message: dict[str, Any]) -> dict[str, Any] | None:
         method: str = message["method"]
         params: dict[str, Any] | None = message.get("params")
         modern = method != "initialize" and enveloped(params)
@@ -88,7 +88,7 @@ class Opening:
         kind, elements = self._data["lists"][method]
         return {kind: [element for element in elements if element["name"] in self._offered[method]]}
 
-    def _hold(self, line: bytes | None, message: dict[str, Any] | None) -> None:
+    def _hold(self, line: bytes, message: dict[str, Any] | None) -> None:
         self._held.append((line, message))
 
     def _replay(self, message: dict[str, Any]) -> None:
@@ -134,9 +134,9 @@ def as_key(identity: object) -> int | str | None:
         return identity
 
 
-def understood(line: bytes | None) -> dict[str, Any] | None:
+def understood(line: bytes) -> dict[str, Any] | None:
     """The request or notification on a line, or None if there is any doubt about how the SDK reads it."""
-    if line is None or len(line) > MAX_READ_BYTES:
+    if len(line) > MAX_READ_BYTES:
         return None
     try:
         data: object = json.loads(line.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_once)

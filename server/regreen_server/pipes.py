@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
+_HEAD_BYTES = 64 * 1024
 
 
 def claim() -> tuple[int, int]:
@@ -42,19 +43,28 @@ def claim() -> tuple[int, int]:
     return wire
 
 
-def lines(fd: int, *, limit: int = MAX_LINE_BYTES) -> Iterator[bytes | None]:
-    """The lines that arrive on `fd`, without line ends, until its end. None stands for a line past `limit`, dropped."""
+class Head(bytes):
+    """The beginning of a line that was too long; the rest of it was dropped."""
+
+
+def lines(fd: int, *, limit: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+    """The lines that arrive on `fd`, without line ends, until its end; of one past `limit` its `Head`."""
     parts: list[bytes] = []
     size = 0
     while chunk := _read(fd):
         *ended, rest = chunk.split(b"\n")
         for end in ended:
-            yield None if size + len(end) > limit else b"".join((*parts, end))
+            yield _line((*parts, end), size + len(end) <= limit)
             parts, size = [], 0
         size += len(rest)
-        parts = [*parts, rest] if size <= limit else []
-    if parts and any(parts):
-        yield b"".join(parts)
+        parts = [*parts, rest] if size <= limit else [b"".join(parts)[:_HEAD_BYTES] or rest]
+    if any(parts):
+        yield _line(parts, size <= limit)
+
+
+def _line(parts: Iterable[bytes], is_whole: bool) -> bytes:
+    line = b"".join(parts)
+    return line if is_whole else Head(line[:_HEAD_BYTES])
 
 
 def _read(fd: int) -> bytes:

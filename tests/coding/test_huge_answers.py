@@ -163,3 +163,22 @@ def test_the_cursors_of_trees_and_signatures_reach_every_file_whatever_the_budge
     assert {symbol["name"] for file in files for symbol in file["symbols"]} >= {f"function_{i}" for i in range(MANY)}
     tree = all_of(many, "repo_skeleton", "tree", path=".", max_tokens=max_tokens)
     assert set(re.findall(r"module_number_\d+", tree)) == {f"module_number_{i:03}" for i in range(MANY)}
+
+
+@pytest.mark.parametrize(("tool", "arguments", "kind"), [
+    ("read_file", {"path": "shared.py", "repo": "a" * 256}, "not_found"),
+    ("read_file", {"path": "shared.py", "repo": "a/" * 5_000}, "path_invalid"),
+    ("read_file", {"path": "shared.py", "repo": "\ud800"}, "path_invalid"),
+    ("show_changes", {"since": "a" * 140_000}, "not_found"),
+], ids=["name", "path", "surrogate", "commit"])  # fmt: skip
+def test_arguments_that_are_too_long_to_be_anything_are_refused_in_few_words(
+    many: Engine, tool: str, arguments: dict[str, Any], kind: str
+) -> None:
+    result = many.call(tool, arguments)
+    assert result.is_error and result.data["error"]["kind"] == kind
+    assert len(result.text) < 2_000
+
+
+def test_a_selection_that_is_too_long_for_a_file_selects_nothing(many: Engine) -> None:
+    result = many.call("run_tests", {"selection": ["a" * 256, "tests/" + "b" * 256 + ".py"], "wait_s": 45})
+    assert not result.is_error and result.data["status"] == "no_tests", result.text

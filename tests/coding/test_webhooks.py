@@ -5,14 +5,15 @@ import hmac
 import json
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
-from support.engines import engine_on, ok, refused, replacement, waiting_for_edits
+from support.engines import engine_on, ok, replacement, waiting_for_edits
 from support.processes import until
 from support.repos import BUG, red_repo
 
@@ -171,13 +172,50 @@ def test_nobody_listening_is_a_problem_that_is_named() -> None:
     assert "refused" in problem_of(Webhook("ci", url, "HOOK_SECRET", ("fixed",))).lower()
 
 
-def test_a_missing_secret_is_said_before_anything_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def dripping(bit: bytes) -> Generator[str]:
+    """The address of a receiver that sends this again and again, and never an answer."""
+
+    class Drips(BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                while not over.wait(0.01):
+                    self.request.sendall(bit)
+
+    over = threading.Event()
+    server = ThreadingTCPServer(("127.0.0.1", 0), Drips)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("bit", [b"HTTP/1.1 100 Continue\r\n\r\n", b"H", b"X: y\r\n"], ids=["100", "status", "headers"])
+def test_a_receiver_that_never_comes_to_an_end_is_given_up(bit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "TIMEOUT_S", 0.3)
+    with dripping(bit) as url:
+        problem = problem_of(Webhook("ci", url, "HOOK_SECRET", ("fixed",)))
+    assert "no answer within 0.3 s" in problem or "BadStatusLine" in problem or "LineTooLong" in problem
+    assert problem.isprintable()
+
+
+def test_a_missing_secret_is_told_in_the_run_and_keeps_no_run_from_going_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("HOOK_SECRET")
-    with engine_on(red_repo(tmp_path / "r"), **told("https://ci.example/hook")) as engine:
-        error = refused(engine, "fix_tests", proposer="caller")
-        assert error["kind"] == "config_refused"
-        assert "HOOK_SECRET" in error["message"]
-        assert ok(engine, "repo_skeleton")["files"] > 0, "reading needs none"
+    with receiver(204) as hook, engine_on(red_repo(tmp_path / "r"), **told(hook.url)) as engine:
+        job = waiting_for_edits(engine)
+        assert ok(engine, "submit_fix", job_id=job, replacements=[FIX], wait_s=45)["outcome"]["reason"] == "fixed"
+        assert until(lambda: events_of(engine.store.run_folder(job)) != [])
+        (event,) = events_of(engine.store.run_folder(job))
+    assert event["delivered"] is False and "HOOK_SECRET" in event["problem"]
+    assert hook.heard == []
 
 
 def test_who_is_told_when(tmp_path: Path) -> None:

@@ -124,6 +124,12 @@ def test_doctor_says_what_to_type_where_no_model_is_configured(shell):
     assert "ok    model: none is configured" in out and "export ANTHROPIC_API_KEY=" in out
 
 
+def test_doctor_says_which_webhook_has_no_secret_here(shell):
+    settings_file(shell, '[webhooks.ci]\nurl = "https://ci.example/"\nsecret_env = "HOOK_SECRET"\n')
+    assert "warn  webhooks: ci is told of nothing: HOOK_SECRET" in shell.typed("doctor").out
+    assert "ok    webhooks: ci" in shell.typed("doctor", extra={"HOOK_SECRET": "x" * 32}).out
+
+
 def test_doctor_says_what_fails_and_what_to_do(shell, tmp_path):
     (tmp_path / "state").write_text("a file, not a folder")
     done = shell.typed("doctor")

@@ -15,6 +15,7 @@ from regreen.cli.early import CHOICES, stdio_offer
 from regreen.settings import MODES, SANDBOX_WISHES
 from regreen_server import front
 from regreen_server.opening import Opening, understood
+from regreen_server.pipes import Head
 
 STUB_COMMAND = [sys.executable, str(Path(__file__).with_name("stub_server.py"))]
 DATA = json.loads(Path(front.__file__).with_name("opening.json").read_text("utf-8"))
@@ -72,9 +73,10 @@ def test_the_first_request_settles_the_era_and_the_sdk_is_told_of_it() -> None:
     line("tools/list", {"_meta": META, "cursor": "2"}, 1), b"junk",
     b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', b'{"jsonrpc":"2.0","id":true,"method":"ping"}',
     b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}',
-    b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}', b"\xff", None,
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}', b"\xff",
+    Head(b'{"jsonrpc":"2.0","id":1,"method":"tools/ca'),
 ], ids=range(13))  # fmt: skip
-def test_what_is_not_a_plain_beginning_waits_for_the_sdk(first: bytes | None) -> None:
+def test_what_is_not_a_plain_beginning_waits_for_the_sdk(first: bytes) -> None:
     one = opening()
     assert one.take(first) is None
     assert one.held == [first]

@@ -132,3 +132,9 @@ def test_a_huge_diff_is_cut_and_says_how_to_get_the_rest() -> None:
     text = prompts.review_text({"since": "HEAD", "files": files, "diff": "+x = 1\n" * 20_000})
     assert len(text) < 60_000
     assert "and 200 more files" in text and "show_changes has the rest" in text
+
+
+@pytest.mark.parametrize("repo", ["a" * 256, "a/" * 3000, "x\x00y"], ids=["long name", "long path", "nul"])
+@pytest.mark.parametrize("name", ["fix_failing_tests", "review_changes"])
+def test_a_folder_that_cannot_be_is_refused_in_words(here: Served, name: str, repo: str) -> None:
+    assert refused(here, name, repo=repo)["kind"] in ("not_found", "path_invalid", "limit_exceeded")

@@ -155,16 +155,17 @@ def test_large_messages_pass_both_ways(server: RawServer) -> None:
     assert server.call("repo_skeleton", path=path).data == {"tree": path}
 
 
-def test_a_line_past_the_limit_is_dropped_and_the_next_one_is_read(tmp_path: Path) -> None:
+def test_a_line_past_the_limit_is_refused_and_the_next_one_is_read(tmp_path: Path) -> None:
     env = server_environment(tmp_path, STUB_FOLDER=str(tmp_path))
     small = "import regreen_server.pipes as p, runpy; p.lines.__kwdefaults__['limit'] = 100_000; "
     with raw_server([sys.executable, "-c", f"{small}runpy.run_path({str(STUB)!r}, run_name='__main__')"],
                     cwd=tmp_path, env=env) as server:  # fmt: skip
         server.initialize()
-        server.start_call("repo_skeleton", path="z" * 300_000)
+        refused = server.answer(server.start_call("repo_skeleton", path="z" * 300_000))
+        assert "more than" in refused["error"]["message"]
         assert server.call("repo_skeleton", path="src").data == {"tree": "src"}
         server.close()
-        assert "dropped" in "".join(server.errors)
+        assert "ignored" in "".join(server.errors)
 
 
 def test_many_calls_at_once_are_all_answered(server: RawServer) -> None:

@@ -259,6 +259,17 @@ def _model(settings: Settings, _repo: Path | None) -> Iterator[Check]:
         yield Check("model", "ok", found)
 
 
+def _webhooks(settings: Settings, _repo: Path | None) -> Iterator[Check]:
+    from regreen.session.webhooks import missing
+
+    for hook in settings.webhooks:
+        if problem := missing(hook, settings.environ):
+            yield Check("webhooks", "warn", f"{hook.name} is told of nothing: {problem}",
+                        "set it; for a server that a client starts, in the `env` of the client's entry")  # fmt: skip
+        else:
+            yield Check("webhooks", "ok", f"{hook.name} is told of runs that start in this environment")
+
+
 def _agent(settings: Settings, _repo: Path | None) -> Iterator[Check]:
     """What the agent of `regreen do` may use."""
     from regreen.session.toolbox import check_tool_names
@@ -276,7 +287,7 @@ def _agent(settings: Settings, _repo: Path | None) -> Iterator[Check]:
             yield Check("agent", "ok", f"the MCP server `{name}` is {found}")
 
 
-_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _watch, _model, _agent, _runs)
+_LOOKS: tuple[Look, ...] = (_config, _state, _git, _tests, _sandbox, _syntax, _watch, _model, _agent, _webhooks, _runs)
 
 
 def _lines(checks: tuple[Check, ...]) -> Iterator[Line]:

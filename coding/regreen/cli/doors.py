@@ -18,7 +18,7 @@ def serve(invocation: Invocation) -> int:
                          "leave out --json")  # fmt: skip
     roots = [invocation.folder(text) for text in (*args.root, *([args.repo] if args.repo else []))]
     settings = invocation.settings(*roots)
-    if args.http or args.socket or args.token_file or args.allow_remote:
+    if args.http is not None or args.socket is not None or args.token_file or args.allow_remote:
         options: Any = import_module("regreen_server.http.options").http_options(
             settings, http=args.http, socket=args.socket, token_file=args.token_file, allow_remote=args.allow_remote
         )

@@ -206,7 +206,6 @@ class Engine:
         from regreen.session.fixing import start_fix
 
         self._check_open()
-        self._webhooks.check()
         fix_job = start_fix(session, options)  # not under the lock: a person may be asked first
         with self._lock:
             known = {i: f for i, f in self._fixes.items() if self.jobs.live(i) is not None}
@@ -230,7 +229,6 @@ class Engine:
         from regreen.session.tasks import start_task
 
         self._check_open()
-        self._webhooks.check()
         task = start_task(self, session, options, on_event=on_event, ask=ask, tools=tools, approve=approve)
         with self._lock:
             known = {i: t for i, t in self._tasks.items() if self.jobs.live(i) is not None}

@@ -11,18 +11,22 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
-from regreen.errors import ConfigError, RegreenError
+from regreen.errors import RegreenError
 from regreen.jobs import Job, Jobs
 from regreen.redact import Redactor
 from regreen.settings import Settings, Webhook
 from regreen.store import Store, new_id
 from regreen.wire import Json, shortened
+
+if TYPE_CHECKING:
+    import socket
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +34,7 @@ SCHEMA_VERSION = 1
 CLOSE_WAIT_S = 3.0
 """How long the end of a process waits for messages that are on their way."""
 TIMEOUT_S = 10.0
+"""For one try, from the connection to the status, whatever the receiver sends bit by bit."""
 PAUSES_S = (1.0, 4.0)
 """Between the three tries."""
 _TRY_AGAIN = frozenset({408, 425, 429, *range(500, 600)})
@@ -90,6 +95,11 @@ def signature(secret: bytes, timestamp: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret, timestamp.encode() + b"." + body, "sha256").hexdigest()
 
 
+def missing(hook: Webhook, environ: Mapping[str, str]) -> str:
+    """Why this receiver cannot be told of anything; "" where it can."""
+    return "" if environ.get(hook.secret_env) else f"{hook.secret_env}, its secret, is not in the environment"
+
+
 def wanted(hook: Webhook, ended: Ended) -> bool:
     return ("fixed" if ended.fixed else "not_fixed") in hook.when
 
@@ -113,13 +123,6 @@ class Webhooks:
         self._told: WeakSet[Job] = WeakSet()
         self._changed = threading.Condition()
         self._under_way = 0
-
-    def check(self) -> None:
-        """Raises ConfigError where a receiver's secret is not in the environment."""
-        for hook in self._hooks:
-            if not self._environ.get(hook.secret_env):
-                found = f"the webhook {hook.name!r} signs with {hook.secret_env}, which is not in the environment"
-                raise ConfigError("config_refused", found, "set it, or take the webhook out of config.toml")
 
     def hear(self, job_id: str) -> None:
         """Send what is to be sent of a job, if it is a run that has ended; from any thread, once for each."""
@@ -162,9 +165,10 @@ class Webhooks:
         delivery = new_id("delivery")
         problem = "not tried"
         try:
-            body = payload(ended, delivery)
-            secret = self._environ.get(hook.secret_env, "").encode("utf-8", "surrogateescape")
-            problem = self._tried(hook, body, secret, delivery)
+            problem = missing(hook, self._environ) or self._tried(
+                hook, payload(ended, delivery), self._environ[hook.secret_env].encode("utf-8", "surrogateescape"),
+                delivery,
+            )  # fmt: skip
         finally:
             if problem:
                 _log.warning("the webhook %r was not told of %s: %s", hook.name, ended.run_id, problem)
@@ -184,7 +188,7 @@ class Webhooks:
             try:
                 status = post(hook.url, body, secret, delivery)
             except (OSError, HTTPException, ValueError) as e:
-                problem = shortened(f"{type(e).__name__}: {e}", _MAX_REASON)
+                problem = shortened(f"{type(e).__name__}: {e!s}".encode("unicode_escape").decode(), _MAX_REASON)
                 continue
             if 200 <= status < 300:
                 return ""
@@ -212,19 +216,15 @@ def webhooks_of(settings: Settings, store: Store, jobs: Jobs, redact: Redactor) 
 
 
 def post(url: str, body: bytes, secret: bytes, delivery: str) -> int:
-    """Send one message; the status of the answer. Raises OSError and HTTPException."""
+    """Send one message; the status of the answer. Raises OSError, HTTPException and ValueError."""
     import http.client
+    import socket
     import ssl
     from importlib.metadata import version
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     assert parts.hostname
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=TIMEOUT_S, context=context)
-    else:
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)
     timestamp = str(int(time.time()))
     headers = {
         "Content-Type": "application/json",
@@ -234,8 +234,43 @@ def post(url: str, body: bytes, secret: bytes, delivery: str) -> int:
         "X-Regreen-Signature": signature(secret, timestamp, body),
     }
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    is_tls = parts.scheme == "https"
+    begun = time.monotonic()
+    connected = socket.create_connection((parts.hostname, parts.port or (443 if is_tls else 80)), timeout=TIMEOUT_S)
+    with connected, _limited(connected, begun + TIMEOUT_S - time.monotonic()):
+        connection = http.client.HTTPConnection(parts.hostname, parts.port)
+        context = ssl.create_default_context() if is_tls else None
+        connection.sock = context.wrap_socket(connected, server_hostname=parts.hostname) if context else connected
+        try:
+            connection.request("POST", path, body, headers)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _limited(connected: socket.socket, seconds: float) -> Generator[None]:
+    """Whatever is done over this connection within the block ends when the time is over, with TimeoutError."""
+    import socket
+    from http.client import HTTPException
+
+    over = threading.Event()
+    other_end = connected.dup()  # TLS takes the socket itself away
+
+    def end() -> None:
+        over.set()
+        with suppress(OSError):
+            other_end.shutdown(socket.SHUT_RDWR)
+
+    limit = threading.Timer(seconds, end)
+    limit.daemon = True
+    limit.start()
     try:
-        connection.request("POST", path, body, headers)
-        return connection.getresponse().status
+        yield
+    except (OSError, HTTPException) as e:
+        if over.is_set():
+            raise TimeoutError(f"no answer within {TIMEOUT_S:g} s") from e
+        raise
     finally:
-        connection.close()
+        limit.cancel()
+        other_end.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 
 def how_to_install(extra: str) -> str:
     """What to type, in a clone of regreen."""
@@ -11,4 +13,5 @@ def how_to_install(extra: str) -> str:
 def how_to_keep_a_key(provider: str) -> str:
     """What to type to have a key in the system's keyring. What uv installs as a tool brings no command of its own for
     the keyring."""
-    return f"{how_to_install('keyring')}, then type `keyring set regreen {provider}` (with uv: `uvx keyring ...`)"
+    install = "" if find_spec("keyring") else f"{how_to_install('keyring')}, then "
+    return f"{install}type `keyring set regreen {provider}` (with uv: `uvx keyring ...`)"

@@ -34,6 +34,7 @@ from regreen.snapshots.walking import Walker
 from regreen.store import Store, new_id, repo_key
 from regreen.workspace import Journal, Stat, Workspace
 
+_MAX_SINCE = 1_000  # characters; no name of a commit is that long
 _GRACE_S = 2.0  # between a last sign of life and the end of a run that was killed
 
 
@@ -159,6 +160,9 @@ class Snapshots:
 
     def changes(self, since: str) -> ChangeReport:
         """What differs now from a snapshot, from the start of a run, or from a commit such as HEAD."""
+        if len(since) > _MAX_SINCE:
+            raise UsageError("not_found", f"{len(since)} characters are no name of a snapshot, a run or a commit",
+                             "name a run: see `regreen runs list`; or a commit")  # fmt: skip
         if self._rows("id = ?", since):
             return changes.since_manifest(
                 self._sources(), since, self._manifest(since), self._scan(since, thorough=True)

@@ -180,7 +180,7 @@ class Health:
 async def _told(request: Request, error: Exception) -> Response:
     from starlette.responses import Response
 
-    refusal = as_refusal(error, f"{request.method} {request.url.path}")
+    refusal = as_refusal(error, f"{request.method} {request.scope['path']}")
     headers = {k.decode(): v.decode() for k, v in refusal.headers}
     return Response(refusal.body, refusal.code, headers, "application/json")
 

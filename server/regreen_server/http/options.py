@@ -40,13 +40,20 @@ class HttpOptions:
 
 
 def http_options(
-    settings: Settings, *, http: str = "", socket: str = "", token_file: str = "", allow_remote: bool = False
+    settings: Settings,
+    *,
+    http: str | None = None,
+    socket: str | None = None,
+    token_file: str = "",
+    allow_remote: bool = False,
 ) -> HttpOptions:
     """The options that these flags make. Raises UsageError for flags that do not go together, ConfigError
     (`config_refused`) for an address that may not be served."""
-    if http and socket:
+    if socket == "":
+        raise UsageError("invalid_arguments", "--socket names no file", "give the path that the socket is to have")
+    if http is not None and socket:
         raise UsageError("invalid_arguments", "--http and --socket say two places", "give one of them")
-    if not http and not socket and (token_file or allow_remote):
+    if http is None and socket is None and (token_file or allow_remote):
         flag = "--token-file" if token_file else "--allow-remote"
         raise UsageError(
             "invalid_arguments", f"{flag} is for a server over HTTP", "add --http or --socket, or leave it out"
@@ -63,7 +70,7 @@ def http_options(
     )
     if socket:
         return replace(allowed, socket=Path(socket).expanduser().absolute())
-    host, port = address(http)
+    host, port = address(http or "")
     if not ipaddress.ip_address(host).is_loopback:
         _may_be_remote(host, allow_remote, has_token=named is not None or by_environment)
     return replace(allowed, host=host, port=port)

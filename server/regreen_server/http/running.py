@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from regreen_server import pipes
+from regreen_server import logs, pipes
 from regreen_server.http import tokens
 from regreen_server.http.arriving import Arriving
 from regreen_server.http.guard import Allowed, allowed_on
@@ -107,7 +107,7 @@ def serve(
     place = listener(options)
     for fd in pipes.claim():  # no print reaches standard output, and no child our input
         os.close(fd)
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="regreen: %(levelname)s: %(message)s")
+    logs.begin()
     for remark in remarks(settings, options):
         log.warning("%s", remark)
     slot = EngineSlot(lambda: make_engine(settings))
@@ -156,7 +156,8 @@ class _Server(uvicorn.Server):
                 timeout_graceful_shutdown=_LAST_ANSWERS_S,
             )
         )
-        for name in ("uvicorn.error", "mcp"):  # their warnings are of what peers send, who could fill a disk with them
+        # Their warnings are of what peers send, who could fill a disk with them.
+        for name in ("uvicorn.error", "mcp", "asyncio"):
             logging.getLogger(name).setLevel(logging.ERROR)
         logging.getLogger("uvicorn.error").addFilter(_is_of_interest)
         self._ready = ready
@@ -178,8 +179,10 @@ class _Server(uvicorn.Server):
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:
-    """uvicorn takes each WebSocket that is refused with a proper answer for a fault of ours."""
-    return "without completing handshake" not in record.getMessage()
+    """uvicorn takes each WebSocket that is refused with a proper answer for a fault of ours, and bytes of a client that
+    are no text for one, too."""
+    said = record.getMessage()
+    return "without completing handshake" not in said and "Invalid UTF-8 sequence" not in said
 
 
 def _tell(line: str) -> None:

@@ -157,6 +157,11 @@ def test_anything_else_is_no_address(text: str) -> None:
         address(text)
 
 
+@pytest.mark.parametrize("flag", ["http", "socket"])
+def test_a_place_that_is_empty_is_none(tmp_path: Path, flag: str) -> None:
+    assert f"--{flag}" in refused(tmp_path, **{flag: ""}).message
+
+
 def test_the_token_is_in_the_state_folder_unless_a_flag_or_the_environment_names_another(tmp_path: Path) -> None:
     assert options(tmp_path, http="0").token_file == tmp_path / "state" / "http-tokens"
     assert options(tmp_path, environ={"REGREEN_TOKEN": A}, http="0").token_file is None
