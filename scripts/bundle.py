@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
 import tomllib
 import zipfile
@@ -30,7 +31,7 @@ LAUNCHER = Path(__file__).with_name("bundle_launch.py")
 ENTRY_POINT = "launch.py"
 # No seconds, no time zones: the earliest date that a zip can say.
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)
-LEFT_OUT = frozenset({"__pycache__"})
+KINDS = frozenset({".py", ".typed", ".json", ".html", ".md", ".scm", ".cjs", ".mjs", ".rb", ".php"})
 IGNORED = """\
 # What `mcpb pack` leaves out: nothing but what running the tree would add to it.
 .venv/
@@ -126,8 +127,13 @@ def bundled_files(root: Path) -> dict[str, bytes]:
 
 
 def _sources(folder: Path) -> list[Path]:
-    found = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    return [path for path in found if not LEFT_OUT & set(path.parts)]
+    """The files that belong to a package: what git tracks, or without git what is of a known kind. Whatever else lies
+    there is somebody's own, and may be a secret."""
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, text=True, check=False)
+    if tracked.returncode == 0 and tracked.stdout:
+        return [folder / name for name in tracked.stdout.split("\0") if name and (folder / name).is_file()]
+    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix in KINDS)
+    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
 
 
 def write_tree(files: Mapping[str, bytes], folder: Path) -> None:

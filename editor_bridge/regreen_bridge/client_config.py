@@ -8,17 +8,15 @@ alone.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import cast
 
 from regreen.errors import ConfigError, EnvironmentFault, UsageError
-from regreen.wire import Json, internal, to_object
-from regreen_bridge import clients, documents
+from regreen.wire import Json, encodable, internal, to_object
+from regreen_bridge import client_files, clients, documents
 from regreen_bridge.clients import Client, Scope, Where
 from regreen_bridge.documents import KeyPath
 from regreen_bridge.shapes import Launch, launch_of
@@ -67,6 +65,15 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A client's file that is there and cannot be used."""
+
+    client: str
+    file: Path
+    error: ConfigError
+
+
+@dataclass(frozen=True, slots=True)
 class SetupReport:
     """What was done. `shown` is the document to paste, where only that was asked for; `backup` the file as it was."""
 
@@ -81,7 +88,7 @@ class SetupReport:
     written: bool = internal(default=False)
 
     def as_json(self) -> dict[str, Json]:
-        return to_object(self)
+        return cast("dict[str, Json]", encodable(to_object(self)))
 
 
 def show(request: SetupRequest) -> SetupReport:
@@ -98,7 +105,7 @@ def write(request: SetupRequest) -> SetupReport:
     """Set our entry in the client's file. Doing it again changes nothing. Raises ConfigError, EnvironmentFault."""
     client = clients.find(request.client)
     file = _file(client, request)
-    before = _read(file)
+    before = client_files.read(file)
     text = (before or "").removeprefix(_BOM)
     content = documents.read(text, client.dialect, str(file))
     path, shape = client.layout(content)
@@ -106,7 +113,7 @@ def write(request: SetupRequest) -> SetupReport:
     made = _kept(old, shape(launch(request)))
     after = documents.with_entry(text, path, SERVER_NAME, made, dialect=client.dialect, where=str(file))
     changed = after != text
-    backup = _replace(file, before, (before or "")[: len(before or "") - len(text)] + after, request.stamp)
+    backup = client_files.replace(file, before, (before or "")[: len(before or "") - len(text)] + after, request.stamp)
     what = f"{client.title} will start regreen: {client.afterwards}" if changed else f"{file}: already as wanted"
     return SetupReport(client.name, str(file), changed, _under(path, made),
                        documents.difference(text, after, str(file)), backup, (what, *_warnings(request)),
@@ -117,13 +124,18 @@ def remove(request: SetupRequest) -> SetupReport:
     """Take our entry out; everything else stays. Raises ConfigError, EnvironmentFault."""
     client = clients.find(request.client)
     file = _file(client, request)
-    before = _read(file)
+    before = client_files.read(file)
     text = (before or "").removeprefix(_BOM)
-    path, _ = client.layout(documents.read(text, client.dialect, str(file)))
+    content = documents.read(text, client.dialect, str(file))
+    path, _ = client.layout(content)
     after = documents.without_entry(text, path, SERVER_NAME, dialect=client.dialect, where=str(file))
     if before is None or after == text:
         return SetupReport(client.name, str(file), changed=False, notes=(f"{file}: regreen is not in it",))
-    backup = _replace(file, before, before[: len(before) - len(text)] + after, request.stamp)
+    old = documents.find_entry(content, path, SERVER_NAME, str(file))
+    if documents.is_all(text, path, SERVER_NAME, old, dialect=client.dialect, where=str(file)):
+        after, backup = "", client_files.delete(file, request.stamp)  # we made it, and nothing else is in it
+    else:
+        backup = client_files.replace(file, before, before[: len(before) - len(text)] + after, request.stamp)
     return SetupReport(client.name, str(file), changed=True, diff=documents.difference(text, after, str(file)),
                        backup=backup, notes=(f"removed: {client.afterwards}",), written=True)  # fmt: skip
 
@@ -140,6 +152,9 @@ def launch(request: SetupRequest) -> Launch:
     arguments += ["serve", *(part for root in request.roots for part in ("--root", str(root)))]
     if request.mode:
         arguments += ["--mode", request.mode]
+    if (odd := next((part for part in arguments if not _is_text(part)), None)) is not None:
+        raise UsageError("invalid_arguments", f"the name of {odd!r} is not UTF-8: no client's file can hold it",
+                         "rename the folder, or serve one above it")  # fmt: skip
     folders = {name: str(Path(request.environ[name]).absolute()) for name in _FOLDERS if request.environ.get(name)}
     return Launch(command, tuple(arguments), {"PATH": _search_path(request.environ), **folders})
 
@@ -147,17 +162,25 @@ def launch(request: SetupRequest) -> Launch:
 def configured(where: Where, root: Path | None = None) -> tuple[Found, ...]:
     """Our entries in the files of all clients: the user's, or with `root` those inside of that project. A file that is
     not understood is passed over: its client does not start us by it."""
-    found = (_found(c, _place(c, where, root)) for c in clients.CLIENTS if root is None or c.project)
-    return tuple(f for f in found if f is not None)
+    return tuple(f for f in _looked_at(where, root) if isinstance(f, Found))
 
 
-def _found(client: Client, file: Path) -> Found | None:
+def not_understood(where: Where, root: Path | None = None) -> tuple[NotUnderstood, ...]:
+    """The files of clients that `configured` passes over, and why."""
+    return tuple(f for f in _looked_at(where, root) if isinstance(f, NotUnderstood))
+
+
+def _looked_at(where: Where, root: Path | None) -> list[Found | NotUnderstood | None]:
+    return [_found(c, _place(c, where, root)) for c in clients.CLIENTS if root is None or c.project]
+
+
+def _found(client: Client, file: Path) -> Found | NotUnderstood | None:
     try:
-        content = documents.read((_read(file) or "").removeprefix(_BOM), client.dialect, str(file))
+        content = documents.read((client_files.read(file) or "").removeprefix(_BOM), client.dialect, str(file))
         path, _ = client.layout(content)
         made = launch_of(documents.find_entry(content, path, SERVER_NAME, str(file)))
-    except ConfigError:
-        return None
+    except ConfigError as e:
+        return NotUnderstood(client.name, file, e)
     return Found(client.name, file, made) if made is not None else None
 
 
@@ -216,58 +239,13 @@ def _file(client: Client, request: SetupRequest) -> Path:
 
 def _place(client: Client, where: Where, root: Path | None) -> Path:
     files = client.places(where) if root is None else clients.project_files(client, root)
-    return Path(os.path.realpath(next((f for f in files if Path(f).exists()), files[0])))
+    there = (f for f in files if os.path.exists(f))  # noqa: PTH110  (what cannot be looked at is not there)
+    return Path(os.path.realpath(next(there, files[0])))
 
 
-def _read(file: Path) -> str | None:
-    """The text of the file as it is, ends of lines and mark included; None where there is none."""
+def _is_text(part: str) -> bool:
     try:
-        return file.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as e:
-        raise ConfigError("config_refused", f"{file}: cannot be read: {e}", "it was left as it is") from e
-
-
-def _replace(file: Path, before: str | None, after: str, stamp: str) -> str:
-    """Write `after` in one step, keeping mode and a backup. Returns the backup's path, empty where none was needed."""
-    if after == before:
-        return ""
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        backup = _back_up(file, stamp) if before is not None else ""
-        _create(temporary, after.encode("utf-8"), 0o666 if before is None else 0o600)
-        if before is not None:
-            shutil.copymode(file, temporary)
-        temporary.replace(file)
-    except OSError as e:
-        temporary.unlink(missing_ok=True)
-        raise EnvironmentFault("io", f"{file}: {e.strerror}", "make its folder writable, or use --print") from e
-    return backup
-
-
-def _back_up(file: Path, stamp: str) -> str:
-    """Copy the file to a name that nothing has yet: an earlier backup may be all that is left of something."""
-    data = file.read_bytes()
-    for backup in _backup_names(file, stamp):
-        try:
-            _create(backup, data, 0o600)
-        except FileExistsError:
-            continue
-        shutil.copystat(file, backup)
-        return str(backup)
-    raise AssertionError("the names never end")
-
-
-def _backup_names(file: Path, stamp: str) -> Iterator[Path]:
-    yield file.with_name(f"{file.name}.{stamp}.bak")
-    yield from (file.with_name(f"{file.name}.{stamp}-{n}.bak") for n in count(2))
-
-
-def _create(file: Path, data: bytes, mode: int) -> None:
-    """Write a file that is not there yet; it may hold secrets, so nobody else ever reads it with a wider mode."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as f:
-        f.write(data)
-        f.flush()
-        os.fsync(f.fileno())
+        part.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

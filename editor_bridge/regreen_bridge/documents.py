@@ -58,6 +58,12 @@ def without_entry(text: str, path: KeyPath, name: str, *, dialect: Dialect, wher
     return jsonc.without_member(text, (*path, name))
 
 
+def is_all(text: str, path: KeyPath, name: str, entry: object, *, dialect: Dialect, where: str) -> bool:
+    """Is the document to the letter the one that this entry makes where there is none?"""
+    made = isinstance(entry, Mapping)
+    return made and with_entry("", path, name, cast("Entry", entry), dialect=dialect, where=where) == text
+
+
 def difference(before: str, after: str, name: str) -> str:
     """A unified diff of the two texts."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="")

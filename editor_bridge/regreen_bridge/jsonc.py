@@ -111,8 +111,18 @@ def _style(text: str, root: Node) -> _Style:
 
 
 def _shown(value: Value, style: _Style, depth: int) -> str:
-    lines = json.dumps(value, indent=style.indent, ensure_ascii=False).split("\n")
+    lines = _dumped(value, style.indent).split("\n")
     return (style.newline + style.indent * depth).join(lines)
+
+
+def _dumped(value: Value, indent: str) -> str:
+    """As JSON, readable; with escapes where it holds halves of characters, which no file can hold by themselves."""
+    shown = json.dumps(value, indent=indent, ensure_ascii=False)
+    try:
+        shown.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=indent)
+    return shown
 
 
 def _nested(path: tuple[str, ...], value: Value) -> Value:
@@ -220,13 +230,15 @@ def _string(text: str, at: int) -> tuple[str, int]:
 
 def _object(text: str, start: int, room: int) -> Node:
     members: list[Member] = []
+    names: set[str] = set()
     at = _skip(text, start + 1)
     while not text.startswith("}", at):
         if not text.startswith('"', at):
             raise _fault(text, at, 'a key in `"` or `}` was expected')
         name, end = _string(text, at)
-        if any(m.name == name for m in members):
+        if name in names:
             raise _fault(text, at, f"the key {name!r} stands twice in one object")
+        names.add(name)
         colon = _skip(text, end)
         if not text.startswith(":", colon):
             raise _fault(text, colon, "`:` was expected")

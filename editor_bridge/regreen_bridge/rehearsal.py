@@ -34,7 +34,7 @@ class Rehearsal:
 
     client: str
     file: str
-    level: Literal["ok", "fail"]
+    level: Literal["ok", "warn", "fail"]
     step: str
     found: str
     hint: str = ""

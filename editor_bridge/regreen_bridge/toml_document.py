@@ -29,7 +29,11 @@ def with_entry(text: str, path: tuple[str, ...], name: str, entry: Table) -> str
 def without_entry(text: str, path: tuple[str, ...], name: str) -> str | None:
     """The text without that table; None where it cannot be done without touching anything else."""
     wanted = _set(parse(text), path, name, None)
-    return next((t for t in (cut(text, path, name) for cut in (_cut, _deleted)) if _says(t, wanted)), None)
+    cut = _cut(text, path, name)
+    if _says(cut, wanted):
+        return cut
+    deleted = _deleted(text, path, name)
+    return deleted if _says(deleted, wanted) and _comments(deleted) == _comments(text) else None
 
 
 def _appended(text: str, path: tuple[str, ...], name: str, entry: Table) -> str:
@@ -41,16 +45,46 @@ def _appended(text: str, path: tuple[str, ...], name: str, entry: Table) -> str:
 
 
 def _cut(text: str, path: tuple[str, ...], name: str) -> str:
-    """The text without the lines from the table's header to the next blank line, comment or header."""
+    """The text without the table and those within it: from each header to its last line that is more than a comment.
+    What comments follow, up to the next header, may be about that one."""
     lines = text.splitlines(keepends=True)
-    header = _header(path, name)
-    start = next((i for i, line in enumerate(lines) if line.strip() == header), len(lines))
-    end = start + 1
-    while end < len(lines) and lines[end].strip() and lines[end].lstrip()[0] not in "[#":
-        end += 1
-    if end >= len(lines) and start and not lines[start - 1].strip():
-        start -= 1
-    return "".join(lines[:start] + lines[end:])
+    kept: list[str] = []
+    at = 0
+    while at < len(lines):
+        if _header_of(lines[at])[: len(path) + 1] != (*path, name):
+            kept.append(lines[at])
+            at += 1
+            continue
+        following = next((n for n in range(at + 1, len(lines)) if _header_of(lines[n])), len(lines))
+        last = next(n for n in range(following - 1, at - 1, -1) if n == at or not _says_nothing(lines[n]))
+        rest = lines[last + 1 : following]
+        blank_before = bool(kept) and not kept[-1].strip()
+        if blank_before and not "".join((*rest, *lines[following:])).strip():
+            kept.pop()  # nothing follows: the gap before it goes, too
+        elif blank_before and rest and not rest[0].strip():
+            rest = rest[1:]
+        kept += rest
+        at = following
+    return "".join(kept)
+
+
+def _header_of(line: str) -> tuple[str, ...]:
+    """The name of the table that the line begins; () where it begins none."""
+    if not line.lstrip().startswith("["):
+        return ()
+    try:
+        content: Any = tomllib.loads(line)
+    except ValueError:
+        return ()
+    parts: list[str] = []
+    while isinstance(content, dict) and content:
+        ((part, content),) = cast("dict[str, Any]", content).items()
+        parts.append(part)
+    return tuple(parts)
+
+
+def _says_nothing(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _edited(text: str, path: tuple[str, ...], name: str, entry: Table) -> str:
@@ -65,6 +99,8 @@ def _edited(text: str, path: tuple[str, ...], name: str, entry: Table) -> str:
     inline = isinstance(servers, InlineTable)
     if name not in servers:
         servers[name] = tomlkit.inline_table() if inline else tomlkit.table()
+    elif not isinstance(servers[name], Mapping):
+        servers[name] = tomlkit.inline_table()
     table = servers[name]
     for key, value in entry.items():
         if key not in table or table[key] != value:
@@ -97,6 +133,10 @@ def _says(text: str, wanted: Table) -> bool:
         return _full(parse(text)) == _full(wanted)
     except ValueError:
         return False
+
+
+def _comments(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.lstrip().startswith("#")]
 
 
 def _full(content: Table) -> dict[str, Any]:

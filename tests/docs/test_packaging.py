@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.gitrepos import git, make_repo
 from support.mcp_clients import TOOLS_FOLDER, node_command, raw_server, server_environment
 
+LARGE = ("tests", "dist", "__pycache__")
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 REGISTRY = json.loads((ROOT / "server.json").read_text("utf-8"))
@@ -64,6 +67,31 @@ def test_the_bundle_holds_what_serving_needs_and_no_more(made: Path) -> None:
                     "coding", "server", "editor_bridge"}  # fmt: skip
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
     assert "server/regreen_server/view.html" in names
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_what_lies_about_in_a_package_is_not_bundled(tmp_path: Path, tracked: bool) -> None:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        from bundle import bundled_files
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+    shutil.copytree(
+        ROOT,
+        tmp_path / "tree",
+        ignore=lambda _, names: {n for n in names if (n[0] in "._" and n[:2] != "__") or n in LARGE},
+    )
+    if tracked:
+        git(make_repo(tmp_path / "tree"), "add", "coding", "server", "editor_bridge")
+    package = tmp_path / "tree" / "coding" / "regreen"
+    strays = [package / ".env", package / "id_rsa", package / "dump.sqlite", package / ".cache" / "x.py"]
+    strays += [package / "stray.py"] if tracked else []
+    for stray in strays:
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_text("secret")
+    names = bundled_files(tmp_path / "tree")
+    assert "coding/regreen/py.typed" in names and "coding/regreen/__init__.py" in names
+    assert not [s for s in strays if s.relative_to(tmp_path / "tree").as_posix() in names]
 
 
 def test_the_same_tree_makes_the_same_bundle(made: Path, tmp_path: Path) -> None:

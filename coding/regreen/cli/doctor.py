@@ -57,12 +57,15 @@ def _servers(invocation: Invocation, repo: Path | None) -> tuple[Any, ...]:
     roots = (repo,) if repo is not None else ()
     request = door.SetupRequest(client="claude-desktop", roots=roots, mode="", environ=invocation.environ,
                                 platform=sys.platform, python=Path(sys.executable), stamp="")  # fmt: skip
+    places = (None, repo) if repo else (None,)
+    odd = tuple(rehearsal.Rehearsal(f.client, str(f.file), "warn", "entry", f.error.message, f.error.hint)
+                for place in places for f in door.not_understood(request.where, place))  # fmt: skip
     try:
-        entries = (*door.configured(request.where), *(door.configured(request.where, repo) if repo else ()))
+        entries = tuple(f for place in places for f in door.configured(request.where, place))
         entries = entries or (door.Found("a new client", Path(), door.launch(request)),)
     except RegreenError as e:
-        return (rehearsal.Rehearsal("a new client", "", "fail", "entry", e.message, e.hint),)
-    return rehearsal.rehearse(entries, request.where.home)
+        return (*odd, rehearsal.Rehearsal("a new client", "", "fail", "entry", e.message, e.hint))
+    return (*odd, *rehearsal.rehearse(entries, request.where.home))
 
 
 def config(invocation: Invocation) -> Answer:

@@ -22,6 +22,8 @@ def setup(invocation: Invocation) -> Answer:
     args = invocation.args
     if args.print_only and args.remove:
         raise UsageError("invalid_arguments", "--print writes nothing, --remove writes", "leave one of them out")
+    from regreen.store import Store
+
     door: Any = import_module("regreen_bridge.client_config")
     client: Any = import_module("regreen_bridge.clients").find(args.client)
     roots = () if args.remove and args.scope == "user" else _roots(invocation)
@@ -29,6 +31,8 @@ def setup(invocation: Invocation) -> Answer:
         client=args.client, roots=roots, mode=args.mode, environ=invocation.environ, platform=sys.platform,
         python=Path(sys.executable), stamp=time.strftime("%Y%m%d-%H%M%S"), scope=args.scope,
     )  # fmt: skip
+    if not args.print_only:  # what cannot be used is said before a client's file is touched
+        Store(invocation.settings().state_dir).close()
     report = door.remove(request) if args.remove else door.show(request) if args.print_only else door.write(request)
     if args.print_only:
         return Answer(report.as_json(), tuple(_lines(report)), 0)
