@@ -250,3 +250,24 @@ def test_a_warm_run_says_so_and_what_changed_since_the_last(tmp_path):
     assert (first["status"], second["status"]) == ("passed", "failed")
     assert any(n.startswith("warm: ") for n in second["notes"])
     assert second["since_last"]["new"] == ["test_shop.py::test_n"]
+
+
+def test_an_engine_that_stays_open_forgets_old_runs_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with engine_on(red_repo(tmp_path / "r")) as engine:
+        ok(engine, "read_file", path="calc.py")
+        with engine.store.transaction() as db:
+            for n in range(60):
+                db.execute(
+                    "INSERT INTO runs (id, repo, kind, state, created, finished, pid, request, result)"
+                    " VALUES (?, 'r', 'fix', 'done', ?, ?, 1, '{}', '{}')", (f"job-{n}", n, n),
+                )  # fmt: skip
+        for n in range(60):
+            engine.store.run_folder(f"job-{n}")
+        folders = engine.store.folder / "runs"
+        ok(engine, "read_file", path="calc.py")
+        assert len(list(folders.glob("job-*"))) == 60, "not with each call"
+        monkeypatch.setattr(engine, "_next_pruning", 0.0)
+        ok(engine, "read_file", path="calc.py")
+        assert {f.name for f in folders.glob("job-*")} == {f"job-{n}" for n in range(10, 60)}

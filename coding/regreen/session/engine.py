@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,6 +48,7 @@ if TYPE_CHECKING:  # whoever only reads does not wait for what fixing imports
     from regreen.session.tasks import TaskJob, TaskOptions
 
 _log = logging.getLogger(__name__)
+PRUNE_EVERY_S = 3600.0
 _MOST_RUNS = 500  # that are looked through for those of the allowed roots
 _MOST_SAID = 4_000  # characters of an error: callers may name things of any length
 
@@ -80,6 +82,7 @@ class Engine:
         self._redact = Redactor.from_environ(settings.may_be_told)
         self._sessions: dict[Path, Session] = {}
         self._retired: list[Session] = []
+        self._next_pruning = 0.0
         self._fixes: dict[str, FixJob] = {}
         self._tasks: dict[str, TaskJob] = {}
         self._mailbox = Mailbox(self.store, self.jobs, partial(act, self))
@@ -105,17 +108,27 @@ class Engine:
                 known.engine = self
                 self._tidy(known)
                 self._sessions[root] = known
+            elif time.monotonic() >= self._next_pruning:
+                self._prune(known)
             return known
 
     def _tidy(self, session: Session) -> None:
         """Recover and prune. Where that cannot be done now, reading goes on; whoever wants to write is told why."""
         try:
             self.recovered |= session.recover()
+            self._prune(session)
+        except RegreenError as e:
+            _log.warning("%s: an interrupted change is not put back yet: %s", session.root, e)
+
+    def _prune(self, session: Session) -> None:
+        """Forget old records. A server that lives for weeks opens no further session, and does so now and then."""
+        self._next_pruning = time.monotonic() + PRUNE_EVERY_S
+        try:
             session.journal.prune()
             self.jobs.tidy()
             self.store.prune_runs()
         except RegreenError as e:
-            _log.warning("%s: an interrupted change is not put back yet: %s", session.root, e)
+            _log.warning("old records are kept for now: %s", e)
 
     def recover(self) -> tuple[str, ...]:
         """Recover every repository under the roots in which a killed process left something unfinished."""
