@@ -57,6 +57,31 @@ CONTENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "test_error_handling": [text("This tool intentionally returns an error for testing")],
 }
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "json_schema_2020_12_tool": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {
+            "$anchor": "addressDef", "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }},
+        "properties": {
+            "name": {"type": "string"}, "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"}, "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": False,
+    },
+    "test_custom_header": {
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+        "required": ["region"],
+    },
+}  # fmt: skip
 PROMPTS: dict[str, list[str]] = {
     "test_simple_prompt": [],
     "test_prompt_with_arguments": ["arg1", "arg2"],
@@ -121,6 +146,8 @@ def answering(own: Handler, changed: Callable[[str], Awaitable[None]], doing: Ma
         if params.name in doing:
             done = await doing[params.name](ctx, params)
             return CallToolResult.model_validate({"content": done}) if isinstance(done, list) else done
+        if params.name in SCHEMAS:
+            return CallToolResult.model_validate({"content": [text("ok")]})
         if params.name in CONTENTS:
             is_error = params.name == "test_error_handling"
             return CallToolResult.model_validate({"content": CONTENTS[params.name], "isError": is_error})
@@ -170,7 +197,8 @@ async def set_level(_ctx: Any, _params: Any) -> EmptyResult:
 def tools(doing: Mapping[str, Handler]) -> list[Tool]:
     names = [*CONTENTS, *doing, "test_trigger_tool_change", "test_trigger_prompt_change"]
     free = {"type": "object", "properties": {}}
-    return [Tool(name=n, description="for the conformance suite", input_schema=free) for n in names]
+    named = {**dict.fromkeys(names, free), **SCHEMAS}
+    return [Tool(name=n, description="for the conformance suite", input_schema=s) for n, s in named.items()]
 
 
 def prompts() -> list[Prompt]:

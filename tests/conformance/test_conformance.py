@@ -23,7 +23,11 @@ from bearer_proxy import bearer_proxy  # noqa: E402  (a module of these tests al
 SUITE = TOOLS_FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 REVISIONS = ("2025-11-25", "2026-07-28")
 LIMIT_S = 240
-TASK_SCENARIOS, TASK_CHECKS = 10, 44
+TASK_CHECKS = 44
+SCENARIOS = {"2025-11-25": 33, "2026-07-28": 50}
+# Not required: streams that are taken up again after a break, which the server does not offer; and notifications of
+# tasks, of which the suite makes no check yet.
+LEFT_OUT = {"2025-11-25": {"server-server-sse-polling"}, "2026-07-28": {"server-tasks-status-notifications"}}
 
 
 def suite() -> list[str]:
@@ -92,15 +96,24 @@ def test_with_the_fixtures_nothing_that_is_required_fails(outcomes: dict[str, tu
     assert not said, said
 
 
-def test_with_the_fixtures_every_check_of_the_tasks_extension_passes_that_the_suite_makes(
-    outcomes: dict[str, tuple[str, Path]],
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_with_the_fixtures_each_scenario_makes_checks_and_they_pass(
+    outcomes: dict[str, tuple[str, Path]], revision: str
 ) -> None:
-    """The suite runs these scenarios without counting them. It makes no check of notifications yet."""
+    """The suite counts a scenario that could check nothing, or that it does not require, as no fault."""
+    _, results = outcomes[revision]
+    found = {folder.name: json.loads((folder / "checks.json").read_text("utf-8")) for folder in results.iterdir()}
+    assert len(found) == SCENARIOS[revision]
+    unmet: list[tuple[str, str]] = []
+    for name, checks in found.items():
+        statuses = {check["status"] for check in checks}
+        if "SUCCESS" not in statuses or not statuses <= {"SUCCESS", "INFO"}:
+            unmet.append((name.partition("-202")[0], str(sorted(statuses))))
+    assert dict(unmet).keys() == LEFT_OUT[revision], unmet
+
+
+def test_the_tasks_extension_is_checked_as_a_whole(outcomes: dict[str, tuple[str, Path]]) -> None:
     _, results = outcomes[REVISIONS[-1]]
-    found = {folder.name: json.loads((folder / "checks.json").read_text("utf-8"))
-             for folder in results.glob("server-tasks-*")}  # fmt: skip
-    assert len(found) == TASK_SCENARIOS
-    checks = [check for made in found.values() for check in made]
+    checks = [check for folder in results.glob("server-tasks-*")
+              for check in json.loads((folder / "checks.json").read_text("utf-8"))]  # fmt: skip
     assert sum(check["status"] == "SUCCESS" for check in checks) >= TASK_CHECKS
-    unmet = [(check["id"], check.get("errorMessage")) for check in checks if check["status"] != "SUCCESS"]
-    assert [name for name, _ in unmet] == ["tasks-status-notifications"], unmet
