@@ -172,44 +172,72 @@ async def python_steps(mode: str, command: list[str], env: dict[str, str], seen:
 
 
 FASTMCP = """\
-import asyncio, json, sys
+import asyncio, json, pathlib, sys
 from fastmcp import Client
+from fastmcp.client.elicitation import ElicitResult
+
+
+def shown(result):
+    content = [{"type": "text", "text": part.text} for part in result.content]
+    return {"isError": result.is_error, "content": content, "structuredContent": result.structured_content}
 
 
 async def main():
-    command, env = json.loads(sys.argv[1])
-    asked = []
+    command, env, seen = json.loads(sys.argv[1])
+    seen = pathlib.Path(seen)
+    asked, answers, heard = [], [], []
 
     async def answer(message, response_type, params, context):
-        asked.append(message)
-        return {"approve": "once"}
+        asked.append({"message": message})
+        return answers.pop(0) if answers else {"approve": "once"}
+
+    async def hear(progress, total, message):
+        heard.append({"progress": progress, "total": total, "message": message})
+        if (seen / "pid").exists():
+            (seen / "go").touch()
 
     server = {"mcpServers": {"it": {"command": command[0], "args": command[1:], "env": env}}}
     async with Client(server, elicitation_handler=answer) as client:
-        names = [tool.name for tool in await client.list_tools()]
-        read = await client.call_tool("read_file", {"path": "calc.py"})
-        missing = await client.call_tool("read_file", {"path": "nothing.py"}, raise_on_error=False)
-        edit = {"path": "calc.py", "search": "    return 1\\n", "replace": "    return 2\\n"}
-        done = await client.call_tool("apply_edits", {"replacements": [edit]}, raise_on_error=False)
-        print(json.dumps([names, read.content[0].text, missing.is_error, done.is_error, asked]))
+
+        async def call(tool, **arguments):
+            handler = hear if tool == "run_tests" else None
+            return shown(await client.call_tool(tool, arguments, raise_on_error=False, progress_handler=handler))
+
+        done = {"tools": [tool.name for tool in await client.list_tools()]}
+        done["read"] = await call("read_file", path="calc.py")
+        done["missing"] = await call("read_file", path="nothing.py")
+        cancelled = asyncio.create_task(client.call_tool("run_tests", {"wait_s": 45}))
+        while not (seen / "pid").exists():
+            await asyncio.sleep(0.02)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        done["cancelled"] = "cancelled" if cancelled.cancelled() else "answered"
+        (seen / "pid").unlink()
+        while True:
+            heard.clear()
+            done["long"] = await call("run_tests", wait_s=45)
+            if not done["long"]["content"][0]["text"].startswith("busy:"):
+                break
+        done["progress"] = list(heard)
+        asked.clear()
+        answers.append(ElicitResult(action="decline"))
+        edit = {"path": "calc.py", "search": "    return 1\\n"}
+        done["declined"] = await call("apply_edits", replacements=[{**edit, "replace": "    return 3\\n"}])
+        done["approved"] = await call("apply_edits", replacements=[{**edit, "replace": "    return 2\\n"}])
+        print(json.dumps({**done, "asked": asked}))
 
 
 asyncio.run(main())
 """
 
 
-def test_the_client_of_fastmcp_lists_calls_and_approves(tmp_path: Path, repo: Path) -> None:
+def test_the_client_of_fastmcp_does_all_steps(tmp_path: Path, repo: Path) -> None:
     python = TOOLS_FOLDER / "fastmcp" / "bin" / "python"
     if not python.exists():
         pytest.skip(f"NOT RUN: FastMCP is not in {TOOLS_FOLDER} (`make node` installs it)")
     command, env = _for_python(tmp_path, repo)
-    done = subprocess.run([str(python), "-c", FASTMCP, json.dumps([command, env])], cwd=tmp_path, env=env, check=False,
+    given = json.dumps([command, env, str(tmp_path / "seen")])
+    done = subprocess.run([str(python), "-c", FASTMCP, given], cwd=tmp_path, env=env, check=False,
                           capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    names, read, missing_fails, edit_fails, asked = json.loads(done.stdout.splitlines()[-1])
-    assert "fix_tests" in names
-    assert CALC in read
-    assert missing_fails
-    assert not edit_fails
-    assert len(asked) == 1
-    assert (repo / "calc.py").read_text("utf-8") == CALC.replace("1", "2")
+    did_all_steps(json.loads(done.stdout.splitlines()[-1]), repo)
