@@ -31,6 +31,12 @@ class Arriving(H11Protocol):
         elif self._limit is None:
             self._limit = self.loop.call_later(ARRIVAL_S, self.transport.close)
 
+    def _should_upgrade(self) -> bool:
+        """A WebSocket begins with a GET that has no body. With any other request the wish is passed over, as HTTP
+        allows: what speaks WebSocket would wait for the beginning that never comes."""
+        body = [(k, v) for k, v in self.headers if k in (b"content-length", b"transfer-encoding") and v != b"0"]
+        return self.scope["method"] == "GET" and not body and super()._should_upgrade()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_limit()
         super().connection_lost(exc)

@@ -223,6 +223,17 @@ def test_a_web_socket_is_refused_like_a_request(server: HttpServer) -> None:
     assert shaken(Origin="null", Authorization=f"Bearer {A}") == 403
 
 
+@pytest.mark.parametrize("request_", ["POST /mcp", "POST /healthz", "GET /healthz"])
+def test_a_request_that_only_looks_like_the_beginning_of_a_web_socket_is_answered(
+    server: HttpServer, request_: str
+) -> None:
+    head = (
+        f"{request_} HTTP/1.1\r\nHost: {server.authority}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nContent-Length: 2\r\n\r\n{}"
+    )
+    assert server.raw(head.encode()).status in (200, 401, 405, 429)
+
+
 def test_no_token_is_in_what_the_server_says(server: HttpServer) -> None:
     said = "".join(server.errors)
     assert A not in said and B not in said and len(said.splitlines()) <= 2, said
