@@ -2,7 +2,8 @@
 
     python fix_with_python.py REPOSITORY
 
-`python` is one that regreen is installed in; elsewhere, put the path of the `regreen` command into COMMAND.
+`python` is one that regreen is installed in, which brings `mcp` along. In one that has `mcp` (2.3 or newer) alone, put
+the path of the `regreen` command into COMMAND.
 """
 
 import asyncio

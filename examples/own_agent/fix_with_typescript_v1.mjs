@@ -1,5 +1,5 @@
 // regreen's server in a program of yours, over version 1 of MCP's TypeScript SDK.
-// usage: npm install @modelcontextprotocol/sdk; node fix_with_typescript_v1.mjs REPOSITORY [COMMAND...]   (default: regreen)
+// usage, in a folder of its own: npm install @modelcontextprotocol/sdk; node fix_with_typescript_v1.mjs REPOSITORY [COMMAND...]   (default: regreen)
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 

@@ -1,5 +1,5 @@
 // regreen's server in a program of yours, over version 2 of MCP's TypeScript SDK.
-// usage: npm install @modelcontextprotocol/client; node fix_with_typescript_v2.mjs REPOSITORY [COMMAND...]   (default: regreen)
+// usage, in a folder of its own: npm install @modelcontextprotocol/client; node fix_with_typescript_v2.mjs REPOSITORY [COMMAND...]   (default: regreen)
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+from support.http_server import HttpServer, http_server
 
 from regreen.settings import load_settings
 from regreen_server import calls, lifecycle
@@ -28,9 +34,44 @@ def test_the_settings_and_the_token_file_are_taken(tmp_path: Path) -> None:
     assert [name for name, _ in entries] == ["alice", "ci"]
 
 
-def test_the_message_sent_by_curl_is_json() -> None:
-    sent = re.search(r"-d '(\{.*?\})'", block("console", 1), re.DOTALL)
-    assert sent and json.loads(sent[1])["method"] == "initialize"
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "shop").mkdir()
+    (folder / "shop" / "test_shop.py").write_text("def test_shop():\n    assert False\n", "utf-8")
+    with http_server(folder, "--root", str(folder / "shop")) as made:
+        yield made
+
+
+def typed() -> list[str]:
+    """The commands of the section on curl: a line after the prompt, and the indented ones below it."""
+    section = PAGE.partition("\n## With curl\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\$ (.*(?:\n .*)*)", section, re.MULTILINE)
+
+
+def test_what_is_typed_with_curl_works(server: HttpServer, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    script = "\n".join(f"{command}\necho ----" if command.startswith("ask -") else command for command in typed())
+    script = script.replace("$(cat ~/.local/state/regreen/http-tokens)", server.token)
+    script = script.replace("127.0.0.1:8080", server.authority)
+    script = re.sub(r"ask -i (.*\n.*)", r"ask -i \1 | tr -d '\\r' | tee opened", script)
+    script = re.sub(r"SESSION=\w+", "SESSION=$(sed -n 's/^mcp-session-id: //p' opened)", script)
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=200)
+    modern, opened, _, called, ended, _ = done.stdout.split("----\n")
+    assert json.loads(modern)["result"]["structuredContent"]["counts"]["failed"] == 1, done
+    assert opened.startswith("HTTP/1.1 200 OK")
+    (data,) = (line.removeprefix("data: ") for line in called.splitlines() if line.startswith("data: {"))
+    assert json.loads(data)["result"]["structuredContent"]["counts"]["failed"] == 1, done
+    assert not ended
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_no_host_or_two_are_answered_as_told(server: HttpServer, count: int) -> None:
+    hosts = f"Host: {server.authority}\r\n" * count
+    reply = server.raw(f"GET /healthz HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
+    assert reply.status == 400
+    assert reply.headers["content-type"].startswith("text/plain")
 
 
 def test_the_limits_are_the_ones_in_force() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from support.mcp_clients import REGREEN, ROOT, TOOLS_FOLDER, node_command, serve
 from regreen.tools import BY_NAME
 
 EXAMPLES = ROOT / "examples" / "own_agent"
+PAGE = (ROOT / "docs" / "own-agent.md").read_text("utf-8")
 RIGHT = "    return a + b\n"
 
 
@@ -57,6 +59,15 @@ def test_the_typescript_example_fixes(version: str, repository: Path, tmp_path: 
     shutil.copy(EXAMPLES / program.name, program)
     (tmp_path / "node_modules").symlink_to(TOOLS_FOLDER / "node_modules")
     fixes([*node, str(program), str(repository), *REGREEN], repository, tmp_path)
+
+
+def test_the_page_names_the_package_that_each_program_imports() -> None:
+    shell = "".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+    for program in sorted(EXAMPLES.glob("*.mjs")):
+        (package,) = set(re.findall(r'from "(@[^/]+/[^/"]+)', program.read_text("utf-8")))
+        assert re.search(rf"{package}(\s|$)", shell, re.MULTILINE), program
+    named = set(re.findall(r"examples/own_agent/(\S+)", shell))
+    assert named == {"fix_with_connector.py", "fix_with_python.py", "fix_with_typescript_v*.mjs"}
 
 
 @dataclass

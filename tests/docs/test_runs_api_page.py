@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import pytest
 from jsonschema import Draft202012Validator
+from support.engines import engine_on, replacement, run_script, script
 
+from regreen import events as diary
 from regreen.agent import steering
 from regreen_server.http import events, live, openapi, running, runs
 from regreen_server.http.errors import STATUS
 from regreen_server.tool_list import Offer
 
-PAGE = (Path(__file__).parents[2] / "docs" / "runs-api.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "runs-api.md").read_text("utf-8")
 WHOLE = openapi.document(Offer())
 
 
@@ -22,6 +26,12 @@ def sent() -> list[tuple[str, Any]]:
     """Each body that a sample sends, and the path that it goes to."""
     found = re.findall(r"curl -\w+ \S*:8080(/\S*)((?:(?!curl).)*?)-d '(\{.*?\})'\n", PAGE, re.DOTALL)
     return [(path, json.loads(body)) for path, _, body in found]
+
+
+def kinds(page: str) -> dict[str, set[str]]:
+    """The kinds of event that a page's tables name, each with the fields in its row."""
+    rows = re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \| (.*) \|$", page, re.MULTILINE)
+    return {kind: set(re.findall(r"`([a-z_]+)`", told)) for names, told in rows for kind in re.findall(r"\w+", names)}
 
 
 def test_the_routes_of_the_page_are_those_that_are_served() -> None:
@@ -63,3 +73,29 @@ def test_the_program_of_the_page_is_python() -> None:
     program = re.search(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     assert program
     compile(program[1], "runs-api.md", "exec")
+
+
+def test_every_kind_of_event_is_told_here_or_on_the_page_of_tasks() -> None:
+    never = {"recovered", "search_progress"}  # written by no run; shown as progress alone
+    told = kinds(PAGE).keys() | kinds((DOCS / "agent.md").read_text("utf-8")).keys()
+    assert set(get_args(diary.EventKind)) - never <= told
+
+
+@pytest.mark.usefixtures("few_looks")
+def test_the_events_of_a_real_run_have_the_fields_that_are_told(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "cart.py").write_text("VALUE = 1\n", "utf-8")
+    test = "from cart import VALUE\n\n\ndef test_value():\n    assert VALUE == 2\n"
+    (tmp_path / "shop" / "test_cart.py").write_text(test, "utf-8")
+    tries = [[replacement("cart.py", "VALUE = 1", f"VALUE = {value}")] for value in ("None", "2")]
+    with engine_on(tmp_path / "shop") as engine:
+        done = run_script(engine, script(tmp_path, tries))
+        file = engine.store.run_folder(done["job_id"]) / "events.jsonl"
+        events = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert done["outcome"]["fixed"], done
+    for event in events:
+        assert event.keys() - {"seq", "time", "run_id", "kind"} <= kinds(PAGE)[event["kind"]], event
+    taken_back, *_, at_the_end = [e for e in events if e["kind"] == "restored"]
+    assert taken_back["restored"] == ["cart.py"]
+    assert at_the_end["restored"] == at_the_end["deleted"] == at_the_end["conflicts"] == []
+    assert events[-2:] == [at_the_end, events[-1]] and events[-1]["kind"] == "run_finished"

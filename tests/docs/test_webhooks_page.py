@@ -24,6 +24,12 @@ def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
     assert (hook.name, hook.secret_env) == ("ci", "REGREEN_HOOK_SECRET")
 
 
+def test_the_variable_of_the_settings_is_the_one_that_the_client_is_to_set() -> None:
+    named = re.search(r'^secret_env = "(\w+)"', block("toml"), re.MULTILINE)
+    entry = json.loads(f"{{{block('json')}}}")
+    assert named and named[1] in entry["env"]
+
+
 def test_the_check_shown_takes_what_is_sent_and_nothing_else() -> None:
     shown: dict[str, Any] = {}
     exec(block("python"), shown)
