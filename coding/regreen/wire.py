@@ -156,6 +156,19 @@ def nearest(
     return get_close_matches(word, [k for k in known if len(k) <= longest], most, cutoff)
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, in the plural for all but 1. `plural` is that of a noun that takes no plain "s"."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def outcomes_counted(
+    counts: Mapping[str, Any], order: Iterable[str] = ("failed", "errors", "passed", "skipped", "xfailed", "xpassed")
+) -> str:
+    """How many tests came to what, in a line: `1 failed, 1 error, 12 passed`; "" where none ran."""
+    some = ((counts[name], name) for name in order if counts.get(name))
+    return ", ".join(counted(n, "error") if name == "errors" else f"{n} {name}" for n, name in some)
+
+
 def shortened(text: str, limit: int = 1_000) -> str:
     """The text, cut where it is longer than anybody reads, saying how much is left out."""
     return text if len(text) <= limit else f"{text[:limit]}… {len(text) - limit} characters more"

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from support.measuring import attempt, failure
 
 from regreen.fix.advice import MAX_ADVICE
-from regreen.fix.convergence import Spent, StopRules, advice, stop_reason
-from regreen.model import Attempt, AttemptState, EditError, EditResult
+from regreen.fix.convergence import HINTS, Spent, StopRules, advice, stop_reason
+from regreen.fix.hints import with_gates
+from regreen.fix.limits import objecting
+from regreen.model import Attempt, AttemptState, EditError, EditResult, StopReason
 
 S = AttemptState
 RULES = StopRules()
@@ -125,3 +127,36 @@ def test_no_run_ends_for_want_of_progress_without_a_word_before(states: list[Att
         if stop_reason(made[:n], RULES, Spent()) in ("no_progress", "oscillation", "regression"):
             assert advice(made[: n - 1], RULES)
             return
+
+
+def blocked(tree: str, *gates: str) -> Attempt:
+    return tried(S.SAME, tree, gates=gates, message=f"gate `{gates[0]}`: 1 new finding: a.py: unused", failures=())
+
+
+def test_where_only_a_gate_is_against_the_tries_the_advice_names_it_and_seeks_no_other_cause() -> None:
+    said = advice((blocked("A", "lint"), blocked("B", "lint")), RULES)
+    assert "only gate lint speaks against them" in said
+    assert said.endswith("Last: gate `lint`: 1 new finding: a.py: unused")
+    assert "elsewhere" in advice((tried(S.SAME), blocked("B", "lint")), RULES)
+
+
+def test_gates_are_to_blame_only_where_they_alone_stood_against_every_try_that_was_run() -> None:
+    refused = tried(S.REFUSED, "", refusal="no_match")
+    assert objecting((tried(S.IMPROVED), blocked("A", "lint"), refused, blocked("B", "lint", "types"))) == (
+        "lint",
+        "types",
+    )
+    assert objecting((blocked("A", "lint"), tried(S.SAME, "B"))) == ()
+    assert objecting((blocked("A", "lint"), tried(S.IMPROVED, "B"))) == ()
+    assert objecting((refused,)) == ()
+
+
+def test_the_hint_of_an_end_names_the_gates_that_led_to_it() -> None:
+    for reason, hint in HINTS.items():
+        said = with_gates(hint, reason, ("lint",))
+        told = reason in {StopReason.NO_PROGRESS, StopReason.OSCILLATION, StopReason.REPEATED_FIX,
+                          StopReason.ATTEMPT_LIMIT, StopReason.BUDGET, StopReason.PROPOSER_FAILED}  # fmt: skip
+        assert ("gate lint objects" in said) == told
+        assert with_gates(hint, reason, ()) == hint
+    assert "values" not in with_gates(HINTS[StopReason.NO_PROGRESS], StopReason.NO_PROGRESS, ("lint",))
+    assert "gates lint, types object " in with_gates("", StopReason.NO_PROGRESS, ("lint", "types"))

@@ -18,6 +18,7 @@ from regreen.sandbox import Cancel, isolation
 from regreen.session.gating import gates_of, run_gate
 from regreen.session.repository import Session
 from regreen.settings import load_settings
+from regreen.tools.text import say
 
 pytestmark = pytest.mark.usefixtures("few_looks")
 
@@ -305,11 +306,19 @@ def test_a_gate_that_passes_passes_whatever_it_prints() -> None:
     assert compare(report(0), report(0, "b: warning")).ok
 
 
-def test_a_gate_that_could_not_run_at_the_start_is_skipped_and_says_so() -> None:
+def test_a_gate_that_could_not_run_at_the_start_neither_vouches_nor_blocks_and_says_so() -> None:
     for now in (report(0), report(1, "a: x"), report(None, message="gone")):
         result = compare(report(None, message="mypy is not installed"), now)
-        assert result.ok
-        assert "mypy is not installed" in result.message
+        assert (result.ok, result.compared, result.blocks) == (False, False, False)
+        assert result.message == "not compared: it could not be run at the start (mypy is not installed)"
+
+
+def test_a_gate_that_only_ever_says_why_it_cannot_work_is_quoted() -> None:
+    broken = report(1, "python3: No module named mypy")
+    result = compare(broken, broken)
+    assert (result.ok, result.blocks) == (True, False)
+    assert result.message.endswith("with nothing new; it says: python3: No module named mypy")
+    assert len(compare(report(1, "x" * 999), report(1, "x" * 999)).message) < 400
 
 
 def test_a_gate_that_can_run_no_more_blocks() -> None:
@@ -568,7 +577,25 @@ def test_a_fix_that_a_gate_objects_to_is_no_fix_and_the_next_one_may_be(tmp_path
     assert "lambda:" in data["attempts"][0]["message"]
     told = {g["name"]: g for g in outcome["evidence"]["gates"]}
     assert told["rules"]["ok"]
-    assert told["gone"]["ok"]
+    assert data["attempts"][0]["gates"] == ["rules"]
+    assert not told["gone"]["ok"]
+    assert not told["gone"]["compared"]
     assert "no-such-program" in told["gone"]["message"]
+    said = say("fix_tests", data).splitlines()
+    assert any(line.startswith("gate gone: not compared: it could not be run at the start (`no-such-") for line in said)
+    assert any(line.startswith("gate rules: failed as it did at the start (exit status 1)") for line in said)
     assert not outcome["conflicts"]
     assert not (root / ".gate-cache").exists()
+
+
+def test_a_run_that_ends_for_a_gates_objections_advises_to_look_at_the_gate(tmp_path: Path) -> None:
+    tool = tmp_path / "gate.py"
+    tool.write_text(RULE)
+    root = red_repo(tmp_path / "r")
+    ways = ("s + (lambda: s * rate)()", "s + (lambda: rate * s)()", "(lambda: s * rate)() + s")
+    bad = [[replacement("calc.py", BUG, f"    return {way}")] for way in ways]
+    with engine_on(root, gates={str(root): (Gate("rules", (sys.executable, str(tool))),)}) as engine:
+        outcome = run_script(engine, script(tmp_path, bad))["outcome"]
+    assert outcome["reason"] == "no_progress"
+    assert "gate rules objects" in outcome["hint"]
+    assert "failing values" not in outcome["hint"]

@@ -464,6 +464,30 @@ def test_rewind_goes_back_over_all_of_a_run(bench: Bench) -> None:
     assert bench.state() == before
 
 
+@pytest.mark.parametrize("left", ["by the last try", "by a rewind"])
+def test_what_somebody_has_put_back_is_not_put_back_again(bench: Bench, left: str) -> None:
+    bench.write("a", b"1")
+    bench.commit(bench.change("a", b"2"), run_id="r")
+    bench.journal.rewind("r")
+    if left == "by the last try":
+        bench.commit(bench.change("a", b"3"), run_id="r")
+    (bench.root / "a").write_bytes(b"1")  # with a time of his own
+    now = bench.state()
+    for dry_run in (True, False):
+        report = bench.journal.rewind("r", dry_run=dry_run)
+        assert (report.restored, report.conflicts, report.transaction) == ((), (), "")
+    assert bench.state() == now
+
+
+def test_the_time_of_a_file_that_our_own_last_try_put_back_is_put_back_too(bench: Bench) -> None:
+    bench.write("a", b"1")
+    before = bench.state()
+    bench.commit(bench.change("a", b"2"), run_id="r")
+    bench.commit(bench.change("a", b"1"), run_id="r")
+    bench.journal.rewind("r")
+    assert bench.state() == before
+
+
 def test_rewind_stops_at_a_transaction(bench: Bench) -> None:
     bench.write("a", b"0")
     first = bench.commit(bench.change("a", b"1"), run_id="r")

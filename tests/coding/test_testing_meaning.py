@@ -3,7 +3,7 @@
 import pytest
 from support.suites import project, run_tests
 
-from regreen.testing.meaning import similar
+from regreen.testing.meaning import project_above, similar
 
 PATHS = ["tests/test_cart.py", "tests/test_shop.py", "src/cart.py", "web/test/add.test.ts"]
 
@@ -28,3 +28,23 @@ def test_a_run_of_nothing_says_what_was_meant(tmp_path):
     report = run_tests(root, selection=["tests/test_crt.py"])
     assert report.status == "no_tests"
     assert report.message.endswith("did you mean tests/test_cart.py?")
+
+
+def test_a_folder_of_a_project_names_the_nearest_one_around_it(tmp_path):
+    inner = tmp_path / "outer" / "inner"
+    (inner / "src" / "pkg").mkdir(parents=True)
+    (tmp_path / "outer" / "pom.xml").touch()
+    (inner / "setup.cfg").touch()
+    environ = {"HOME": str(tmp_path)}
+    assert project_above(inner / "src" / "pkg", environ).startswith(f"{inner} looks like the project (setup.cfg is ")
+    assert project_above(inner, environ) == ""  # it is one itself
+    (inner / "src" / "pkg" / ".git").mkdir()
+    assert project_above(inner / "src" / "pkg", environ) == ""
+
+
+@pytest.mark.parametrize("home", ["", "w", "w/p", "w/p/q"])
+def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path, home):
+    (tmp_path / "w" / "p" / "q").mkdir(parents=True)
+    (tmp_path / "w" / "package.json").touch()
+    found = project_above(tmp_path / "w" / "p", {"HOME": str(tmp_path / home)})
+    assert bool(found) == (home == "")

@@ -84,7 +84,7 @@ def test_every_kind_of_outcome_is_told_apart(tmp_path):
     parts = by_name["test_parts"].message
     assert parts.startswith("(i=3)")
     assert "3 subtests failed: also (i=4), (i=5)" in parts
-    assert any("3 subtests failed, of 1 tests" in n for n in report.notes)
+    assert any("3 subtests failed, of 1 test" in n for n in report.notes)
     assert "marked as an expected failure" in by_name["test_strict"].message
 
 

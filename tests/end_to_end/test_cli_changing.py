@@ -190,6 +190,14 @@ def test_undo_passes_over_what_was_put_back_by_hand_and_names_what_it_cannot_put
     assert shell.typed("undo").code == 2
 
 
+def test_restore_of_what_was_put_back_by_hand_says_that_nothing_had_to_be_changed(shell):
+    made = shell.typed("edit", "-", "--json", stdin=BLOCK).document
+    (shell.cwd / "a.py").write_text("x = 1\n")
+    done = shell.typed("restore", made["transaction"])
+    assert (done.code, done.out) == (0, "nothing had to be changed: no file is other than before these changes\n")
+    assert shell.typed("restore", made["transaction"], "--json").document["transaction"] == ""
+
+
 def test_an_expected_hash_is_a_hash(shell):
     done = shell.typed("edit", "-", "--expect", "a.py=abc", "--json", stdin=BLOCK)
     assert (done.code, done.document["error"]["kind"]) == (2, "invalid_arguments")

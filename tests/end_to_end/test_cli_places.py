@@ -72,3 +72,30 @@ def test_tests_typed_as_the_repository_are_answered_with_the_option(repo, tmp_pa
     done = Shell(tmp_path, repo).typed("fix", typed, "--json")
     assert done.code == 2
     assert f"did you mean `--tests {typed}`?" in done.document["error"]["hint"]
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """A project without git, and a home folder beside it."""
+    for name, content in {"pyproject.toml": "[project]\nname = 'x'\n", **FILES}.items():
+        file = tmp_path / "plain" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    return tmp_path / "plain"
+
+
+def test_in_a_folder_of_a_project_without_git_the_project_is_named(plain, tmp_path):
+    shell = Shell(tmp_path, plain / "src")
+    named = f"{plain} looks like the project (pyproject.toml is there): go there, or name that folder (`--repo`)"
+    done = shell.typed("test")
+    assert done.code == 3 and done.out.startswith(named)
+    assert "sandbox" not in done.out and "network" not in done.out
+    done = shell.typed("fix")
+    assert done.code == 3 and done.out.startswith(f"nothing could be run: {named}\n")
+    assert shell.typed("test", "--repo", str(plain), "tests/test_a.py").code == 0
+
+
+def test_tests_that_are_not_there_are_the_first_thing_that_a_fix_says(repo, tmp_path):
+    done = Shell(tmp_path, repo).typed("fix", "--tests", "tests/nope.py")
+    assert done.code == 3
+    assert done.out.startswith("nothing could be run: matches no test: tests/nope.py (no such file or folder)\n")

@@ -15,6 +15,7 @@ from regreen.cli.lines import diff, harmless
 from regreen.cli.render import render
 from regreen.cli.run_lines import listing, replayed, shown
 from regreen.cli.screen import Screen
+from regreen.fix import HINTS
 from regreen.model import StopReason
 
 EVIDENCE = {"counts": {"passed": 12, "failed": 0, "errors": 0, "skipped": 1}, "goal_runs": "3/3", "protected_files": 4}
@@ -40,11 +41,50 @@ def test_fixed_says_plausible_and_the_counts():
     assert "plausible, not proven" in said
 
 
-@pytest.mark.parametrize("reason", OF_FIXES[1:])
+@pytest.mark.parametrize("reason", [r for r in OF_FIXES[1:] if r != "environment"])
 def test_every_other_end_is_told_in_words_and_with_its_hint(reason):
     data = {"outcome": {"reason": str(reason), "fixed": False, "restored": True, "hint": "do this"}, "attempts": []}
     said = text("fix_tests", data)
     assert f"not fixed: {reason}" not in said and "hint: do this" in said
+
+
+@pytest.mark.parametrize(
+    "hint, said",
+    [
+        ("matches no test: t/nope.py (no such file or folder).",
+         ["nothing could be run: matches no test: t/nope.py (no such file or folder)"]),
+        ("/w/p looks like the project. Name that folder (`repo`).\nno tests here",
+         ["nothing could be run: /w/p looks like the project", "hint: Name that folder (`repo`).", "no tests here"]),
+        ("node 20.1 is not here.", ["nothing could be run: node 20.1 is not here"]),
+        (HINTS[StopReason.ENVIRONMENT],
+         ["the tests cannot be run here", f"hint: {HINTS[StopReason.ENVIRONMENT]}"]),
+    ],
+    ids=["one sentence", "more", "a point within", "no cause known"],
+)  # fmt: skip
+def test_what_kept_the_tests_from_running_is_the_verdict(hint, said):
+    assert text("fix_tests", {"outcome": {"reason": "environment", "hint": hint}}).splitlines() == said
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_of_the_sandbox_is_only_spoken_where_something_was_run(ran):
+    data = {"status": "no_tests", "runner": "pytest" if ran else "auto", "interpreter": "", "log": "",
+            "sandbox": "bwrap" if ran else "", "network": "isolated" if ran else "", "message": "none"}  # fmt: skip
+    said = text("run_tests", data).splitlines()
+    how = ["runner pytest; sandbox bwrap; network isolated"] if ran else []
+    assert said == ["none", "no_tests: no tests ran in 0.00 s", *how]
+
+
+def test_one_error_is_no_errors():
+    data = {"status": "error", "counts": {"errors": 1, "passed": 2}}
+    assert "error: 1 error, 2 passed in" in text("run_tests", data)
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_of_a_gate_is_told_what_it_came_to(ok):
+    why = "passed" if ok else "not compared: it could not be run at the start (`mypy` is not here)"
+    gates = [{"name": "types", "ok": ok, "argv": [], "new": [], "message": why, "compared": ok}]
+    said = text("fix_tests", {"outcome": {**FIXED, "evidence": {**EVIDENCE, "gates": gates}}})
+    assert f"gate types: {why}" in said.splitlines()
 
 
 NOT_ASKED = (
@@ -271,7 +311,7 @@ def test_notes_of_attempts_are_told():
         "number": 1,
         "state": "passed",
         "message": "passed: all",
-        "note": "1 competing patches pass",
+        "note": "1 competing patch passes",
         "kept": True,
     }
     assert lines(attempt_lines(attempt))[1] == "  note: 1 competing patch passes"

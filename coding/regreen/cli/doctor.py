@@ -58,9 +58,10 @@ def _servers(invocation: Invocation, repo: Path | None) -> tuple[Any, ...]:
     request = door.SetupRequest(client="claude-desktop", roots=roots, mode="", environ=invocation.environ,
                                 platform=sys.platform, python=Path(sys.executable), stamp="")  # fmt: skip
     places = (None, repo) if repo else (None,)
-    odd = tuple(rehearsal.Rehearsal(f.client, str(f.file), "warn", "entry", f.error.message, f.error.hint)
-                for place in places for f in door.not_understood(request.where, place))  # fmt: skip
+    odd: tuple[Any, ...] = ()
     try:
+        odd = tuple(rehearsal.Rehearsal(f.client, str(f.file), "warn", "entry", f.error.message, f.error.hint)
+                    for place in places for f in door.not_understood(request.where, place))  # fmt: skip
         entries = tuple(f for place in places for f in door.configured(request.where, place))
         entries = entries or (door.Found("a new client", Path(), door.launch(request)),)
     except RegreenError as e:

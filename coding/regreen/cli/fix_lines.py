@@ -127,14 +127,33 @@ _NO_ANSWER = re.compile(rf"({NOT_ASKED}|{UNUSABLE})([^\n]*)\n?")
 _OTHER_WAYS = re.compile(r" ?Hand in a fix of your own \(proposer=caller\)[^.]*\.")
 
 
+_SENTENCE = re.compile(r"\.(?:\s+(?=[A-Z`/])|\s*\n|\s*$)")
+
+
 def _unfixed(outcome: Data) -> Line:
     """The verdict on a run without a fix."""
     reason = outcome.get("reason", "")
     said = _ENDS.get(reason, f"not fixed: {reason}")
+    if reason == "environment" and (cause := _cause(outcome)[0]):
+        return Line(f"nothing could be run: {cause}", "bad")
     if reason == "proposer_failed" and (found := _NO_ANSWER.search(outcome.get("hint", ""))):
         cause = worded(found[2].strip().removesuffix("."))
         return Line(f"not fixed: {found[1][:1].lower()}{found[1][1:]}{cause}", "bad")
     return Line(said, "good" if reason == "already_green" else "bad")
+
+
+def _cause(outcome: Data) -> tuple[str, str]:
+    """Why the tests could not be run, in a sentence, and the rest of what there is to say; no cause where only the
+    general hint is known."""
+    from regreen.fix.hints import HINTS  # not at the top: few ends need it, and it brings all of the loop along
+    from regreen.model import StopReason
+
+    hint = worded(str(outcome.get("hint", "")))
+    if hint == HINTS[StopReason.ENVIRONMENT]:
+        return "", hint
+    first, _, below = hint.partition("\n")
+    cause, *rest = _SENTENCE.split(first, maxsplit=1)
+    return cause, "\n".join(text for text in (*rest, below) if text)
 
 
 def _spent(usage: Data, asked: Data) -> Iterator[Line]:
@@ -193,7 +212,7 @@ def remarks(outcome: Data) -> Iterator[Line]:
         if found := evidence.get(title):
             yield Line(f"{said}: {names(found)}", "dim")
     for gate in evidence.get("gates", []):
-        said = "no new findings" if gate["ok"] else gate.get("message") or names(gate.get("new", []))
+        said = gate.get("message") or names(gate.get("new", [])) or ("passed" if gate["ok"] else "objects")
         yield Line(f"gate {gate['name']}: {worded(said)}", "dim" if gate["ok"] else "warn")
     for title in ("warnings", "remarks"):
         yield from (Line(f"{title.removesuffix('s')}: {worded(text)}", "warn") for text in evidence.get(title, []))
@@ -208,6 +227,8 @@ _TITLES = {
 
 def _hint(outcome: Data, asked: Data) -> str:
     """What the engine says to do, without what the verdict has said; no model is advised where one was asked."""
+    if outcome.get("reason") == "environment":
+        return _cause(outcome)[1]
     hint = str(outcome.get("hint", ""))
     if outcome.get("reason") == "proposer_failed" and _NO_ANSWER.search(hint):
         return worded(_NO_ANSWER.sub("", _OTHER_WAYS.sub("", hint)))

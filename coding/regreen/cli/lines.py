@@ -39,9 +39,7 @@ def head(text: str) -> str:
     return text.strip().split("\n", 1)[0]
 
 
-def count(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it is one."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+count = wire.counted
 
 
 def dollars(usd: float) -> str:

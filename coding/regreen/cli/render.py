@@ -10,7 +10,7 @@ from regreen.cli.edit_lines import edited
 from regreen.cli.fix_lines import ended
 from regreen.cli.lines import Line, conflict_line, diff, head, more, names, split
 from regreen.cli.wording import worded
-from regreen.wire import Json
+from regreen.wire import Json, outcomes_counted
 
 _SHOWN_FAILURES = 20
 _SHOWN_SAME = 5
@@ -34,9 +34,7 @@ def _test(data: Data) -> Iterator[Line]:
         yield from split(worded(message), "warn")
     for note in data.get("notes", []):
         yield Line(f"note: {worded(note)}", "warn")
-    summary = ", ".join(f"{counts[k]} {k}" for k in ("failed", "errors", "passed", "skipped", "xfailed", "xpassed")
-                        if counts.get(k))  # fmt: skip
-    yield Line(f"{status}: {summary or 'no tests ran'} in {data.get('duration_s', 0.0):.2f} s",
+    yield Line(f"{status}: {outcomes_counted(counts) or 'no tests ran'} in {data.get('duration_s', 0.0):.2f} s",
                "good" if status == "passed" else "bad")  # fmt: skip
     yield from _how(data)
 
@@ -76,10 +74,10 @@ _SINCE = {"new": "failing since the last run", "fixed": "fixed since the last ru
 
 
 def _how(data: Data) -> Iterator[Line]:
-    parts = [
-        f"{name} {data[name]}" for name in ("runner", "interpreter", "sandbox", "network", "log") if data.get(name)
-    ]
-    if parts:
+    """With what the tests were run; of no sandbox is spoken where nothing was run."""
+    shown = ("runner", "interpreter", "sandbox", "network", "log")
+    parts = [f"{name} {data[name]}" for name in shown if data.get(name)]
+    if parts and parts != ["runner auto"]:  # no runner was chosen
         yield Line("; ".join(parts), "dim")
 
 
@@ -94,7 +92,7 @@ def _restore(data: Data) -> Iterator[Line]:
     for conflict in data.get("conflicts", []):
         yield conflict_line(conflict["path"], conflict["reason"])
     if not any(data.get(k) for k in ("restored", "deleted", "merged", "conflicts")):
-        yield Line("nothing to put back")
+        yield Line("nothing had to be changed: no file is other than before these changes")
     if data.get("transaction"):
         yield Line(f"`regreen restore {data['transaction']}` takes this back", "dim")
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from regreen.cli import end_lines
 from regreen.cli.fix_lines import attempt_lines, attempt_verdict, ended
-from regreen.cli.lines import Line, Style, diff, split
+from regreen.cli.lines import Line, Style, count, diff, split
 from regreen.cli.wording import worded
 from regreen.wire import Json, shortened
 
@@ -85,7 +85,7 @@ def replayed(data: Mapping[str, Json]) -> Iterator[Line]:
         yield Line(f"different: {difference}", "bad")
     for note in again["notes"]:
         yield Line(f"note: {note}", "warn")
-    attempts = f"{again['replayed']} attempt{'' if again['replayed'] == 1 else 's'}"
+    attempts = count(again["replayed"], "attempt")
     end = again["outcome"].get("reason", "no outcome")
     verdict = "came out as recorded" if again["same"] else "did not come out as recorded"
     yield Line(f"{again['run']} replayed, {attempts}, {end}: {verdict}", "good" if again["same"] else "bad")
@@ -108,7 +108,7 @@ def _attempt(attempt: Data) -> Iterator[Line]:
     lines = list(split(handed_in.rstrip("\n"), "dim", "  ") if handed_in else diff(attempt.get("diff", "")))
     yield from lines[:_SHOWN_DIFF_LINES]
     if len(lines) > _SHOWN_DIFF_LINES:
-        yield from split(f"... {len(lines) - _SHOWN_DIFF_LINES} more lines; --json has them", "dim")
+        yield from split(f"... {count(len(lines) - _SHOWN_DIFF_LINES, 'more line')}; --json has them", "dim")
 
 
 def _asked(request: Data) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _end(run: Data) -> str:
     if run.get("task"):
         tried = f"task `{shortened(run['task'].partition(chr(10))[0], _SHOWN_TASK)}`"
     else:
-        tried = f"{run['tried']} attempt{'' if run['tried'] == 1 else 's'}, {_selection(run['selection'])}"
+        tried = f"{count(run['tried'], 'attempt')}, {_selection(run['selection'])}"
     state = run["reason"] if run["state"] == "done" else _STATES.get(run["state"], run["state"])
     return f"{state}, {tried}"
 

@@ -47,12 +47,10 @@ _PHRASES = (
     (r"allow it with `tests`", "allow it with `--tests-policy`"),
     (r"with `paths` that", "with `--paths` that"),
     (r"choose with `runner`", "choose with `--runner`"),
-    (r"`repo` has", "`--repo` has"),
+    (r"name that folder \(`repo`\)", "name that folder (`--repo`)"),
     (r"proposer `scripted` and a script belong together", "`--proposer scripted` and `--script` belong together"),
     # Whoever types hands in a file: nothing is left of it to send.
     (r"[;,]? ?(then )?send (all edits of the response|the whole response) again", ""),
-    (r"(?<![\d.,])1 candidates\b", "1 candidate"),
-    (r"(?<![\d.,])1 competing patches pass\b", "1 competing patch passes"),
     (r" ?[^.;]*proposer=caller[^.;]*[.;]?", ""),
     (r"wait for it \(job_status\), or end it \(job_cancel\)", "wait for it or end that process"),
     (r"wait with job_status", "wait"),

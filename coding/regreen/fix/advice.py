@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from regreen.fix.limits import TAMPERING, StopRules, breaking, idle, ran
+from regreen.fix.limits import TAMPERING, StopRules, breaking, idle, objecting, ran
 from regreen.model import Attempt, AttemptState
-from regreen.wire import names
+from regreen.wire import counted, names
 
 MAX_ADVICE = 400
 _FUNCTION = re.compile(
@@ -31,6 +31,8 @@ def advice(attempts: Sequence[Attempt], rules: StopRules) -> str:
     vain = idle(attempts)
     if len(vain) < max(1, rules.patience - 1):
         return ""
+    if gates := objecting(vain):
+        return _short(_objected_to(vain, gates))
     refused = vain[-1].state is AttemptState.REFUSED
     return _short(_unapplied(vain) if refused else _fruitless(vain))
 
@@ -80,9 +82,18 @@ def _unapplied(vain: Sequence[Attempt]) -> str:
     )
 
 
+def _objected_to(vain: Sequence[Attempt], gates: Sequence[str]) -> str:
+    said = next(a.message for a in reversed(vain) if a.gates)
+    who = f"gate {gates[0]}" if len(gates) == 1 else f"gates {names(gates)}"
+    return (
+        f"The tests pass with the last tries; only {who} speaks against them. Write the same repair so that "
+        f"nothing new is found. Last: {said}"
+    )
+
+
 def _fruitless(vain: Sequence[Attempt]) -> str:
     tests = [a for a in vain if ran(a)]
-    tries = "1 try" if len(tests) == 1 else f"{len(tests)} tries"
+    tries = counted(len(tests), "try", "tries")
     same = len({frozenset(f.signature for f in a.failures) for a in tests}) == 1
     remain = "the same failures remain" if same else "other failures came, none went for good"
     edited = {e.path for a in tests for e in a.edits}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from regreen.fix.progress import Standing
 from regreen.model import Attempt, AttemptState, Brief, EditResult, SuiteReport, SuspiciousLine, TamperPolicy, Tried
-from regreen.wire import shortened
+from regreen.wire import counted, shortened
 
 _MAX_IDS = 50
 _MAX_FAILURES = 8
@@ -75,9 +75,8 @@ _TEST_RULES = {
 
 
 def _task(n: int, policy: TamperPolicy) -> str:
-    tests = "1 failing test" if n == 1 else f"{n} failing tests"
     return (
-        f"Make {tests} pass without breaking a test that passes. {_TEST_RULES[policy]}; "
+        f"Make {counted(n, 'failing test')} pass without breaking a test that passes. {_TEST_RULES[policy]}; "
         f"fix the cause and only the cause. {EDIT_RULE}"
         "If no right code can pass these tests, say needs_test_change and why."
     )
@@ -100,7 +99,7 @@ def _refused_edits(edits: Sequence[EditResult]) -> str:
     failed = [e for e in edits if e.error is not None]
     told = [_refused_edit(e) for e in failed[:_MAX_EDITS_TOLD]]
     if len(failed) > len(told):
-        told.append(f"... and {len(failed) - len(told)} more edits that cannot be applied")
+        told.append(f"... and {counted(len(failed) - len(told), 'more edit')} that cannot be applied")
     return shortened("\n".join(told), _MAX_RESULT_CHARS)
 
 

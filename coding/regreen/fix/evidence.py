@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from regreen.fix.bench import FixRequest
 from regreen.fix.convergence import hint_for
-from regreen.fix.hints import with_reason
+from regreen.fix.hints import with_gates, with_reason
+from regreen.fix.limits import objecting
 from regreen.fix.verification import GOAL_RUNS
 from regreen.model import Attempt, Evidence, StopReason
 
@@ -57,6 +58,7 @@ def hint(reason: StopReason, history: History, request: FixRequest) -> str:
         said = with_reason(said, history.why)
     if reason is StopReason.BUDGET and history.why:
         return history.why
+    said = with_gates(said, reason, objecting(history.attempts))
     if reason is StopReason.FIXED and request.selection:
         return f"Only the selected tests were run: run all of them too. {said}"
     if reason is StopReason.NEEDS_TEST_CHANGE and last is not None:

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 
 from regreen.model import GateResult
 from regreen.settings import Gate
+from regreen.wire import counted, shortened
 
 __all__ = ["Gate", "GateReport", "compare", "findings"]
 
 MAX_SHOWN = 20
 _MAX_LINE = 2000
 _MAX_FINDING = 400
+_MAX_TOLD = 200
 
 _TIMESTAMP = re.compile(r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s+(?=\S)")
 _PATH = r"(?:\[?(?:error|warning|vet)\]?:? )?(?P<path>(?:[A-Za-z]:[\\/])?[^:\s][^:\n]*?)"
@@ -78,25 +80,32 @@ class GateReport:
 def compare(baseline: GateReport, now: GateReport) -> GateResult:
     """Does a gate object to what was changed between its two runs?"""
     if baseline.status is None:
-        return _result(now, ok=True, message=f"not compared: it could not be run at the start ({baseline.message})")
+        why = f"not compared: it could not be run at the start ({baseline.message})"
+        return GateResult(now.name, ok=False, argv=now.argv, message=why, compared=False)
     if now.status is None:
         return _result(now, ok=False, message=f"it could be run at the start, and cannot any more ({now.message})")
     if now.status == 0:
         return _result(now, ok=True, message="passed")
     new = _more(now.findings, baseline.findings)
     if new:
-        many = f"{len(new)} new findings" if len(new) > 1 else "a new finding"
+        many = counted(len(new), "new finding")
         return _result(now, ok=False, new=new, message=f"{many} (exit status {now.status})")
     if baseline.status == 0:
         return _result(now, ok=False, message=f"it passed at the start; now its exit status is {now.status}")
     if baseline.status != now.status and baseline.findings and not now.findings:
         changed = f"its exit status was {baseline.status} at the start and is {now.status}, without a finding"
         return _result(now, ok=False, message=changed)
-    return _result(now, ok=True, message=f"failed as it did at the start (exit status {now.status}), with nothing new")
+    same = f"failed as it did at the start (exit status {now.status}), with nothing new"
+    return _result(now, ok=True, message=f"{same}{_first_of(now.findings)}")
+
+
+def _first_of(known: Sequence[str]) -> str:
+    """The first of old findings: it shows a tool that only ever says why it cannot work."""
+    return f"; it says: {shortened(known[0], _MAX_TOLD)}" if known else ""
 
 
 def _result(now: GateReport, *, ok: bool, new: Sequence[str] = (), message: str) -> GateResult:
-    left_out = f"; {len(new) - MAX_SHOWN} more are not shown" if len(new) > MAX_SHOWN else ""
+    left_out = f"; {len(new) - MAX_SHOWN} more not shown" if len(new) > MAX_SHOWN else ""
     return GateResult(now.name, ok, now.argv, tuple(new[:MAX_SHOWN]), message + left_out)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from regreen.fix.limits import Spent, StopRules
 from regreen.model import StopReason
+from regreen.wire import names
 
 _NO_IDEA = "No further idea. "  # said where the proposer gives no reason of its own
 HINTS: dict[StopReason, str] = {
@@ -29,6 +32,25 @@ HINTS: dict[StopReason, str] = {
     StopReason.CANCELLED: "The run was cancelled; everything is as it was. Start it again when you are ready.",
     StopReason.REFUSED: "Policy did not allow the run: see the message for what to allow.",
 }  # fmt: skip
+
+
+_ELSEWHERE = frozenset({StopReason.NO_PROGRESS, StopReason.OSCILLATION})  # advise to look for another cause
+_OF_TRIES = frozenset(
+    {*_ELSEWHERE, StopReason.REPEATED_FIX, StopReason.ATTEMPT_LIMIT, StopReason.BUDGET, StopReason.PROPOSER_FAILED}
+)
+
+
+def with_gates(hint: str, reason: StopReason, gates: Sequence[str]) -> str:
+    """The hint of a run whose last tries only these gates kept from being a fix."""
+    if not gates or reason not in _OF_TRIES:
+        return hint
+    who = f"gate {gates[0]} objects" if len(gates) == 1 else f"gates {names(gates)} object"
+    wrongly = "its settings if it objects wrongly" if len(gates) == 1 else "their settings if they object wrongly"
+    said = (
+        f"The tests pass with the last tries, but {who} to what these bring (see their messages). Write the same "
+        f"repair so that nothing new is found, or correct {wrongly}."
+    )
+    return said if reason in _ELSEWHERE else f"{said} {hint}"
 
 
 def with_reason(hint: str, why: str) -> str:

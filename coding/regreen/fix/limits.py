@@ -66,6 +66,13 @@ def breaking(attempt: Attempt) -> bool:
     return attempt.state in _BREAKING
 
 
+def objecting(attempts: Sequence[Attempt]) -> tuple[str, ...]:
+    """The gates that alone stood against every attempt that was run since the last kept one; none where another cause
+    stood against one of them."""
+    vain = [a for a in idle(attempts) if ran(a)]
+    return tuple(dict.fromkeys(g for a in vain for g in a.gates)) if all(a.gates for a in vain) else ()
+
+
 def idle(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
     """The attempts since the last one that was kept."""
     last = max((n for n, a in enumerate(attempts) if a.kept), default=-1)

@@ -221,8 +221,9 @@ class FixRun:
             self._log.emit("verification_failed", number=attempt.number, doubt=verdict.doubt)
             self._kept = before
             self._rewind_to(before[-1].transaction)
+            objecting = tuple(g.name for g in verdict.gates if g.blocks)
             return replace(attempt, state=AttemptState.SAME, kept=False, message=verdict.doubt,
-                           failures=verdict.report.failures)  # fmt: skip
+                           failures=verdict.report.failures, gates=objecting)  # fmt: skip
         changed, read_text = self._applying.changed(), self._bench.read_text
         told = warnings(changed, self._base.report.failures, read_text)
         if verdict.report.borrowed:

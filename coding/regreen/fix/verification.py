@@ -19,7 +19,7 @@ from regreen.fix.protected import makes_tests
 from regreen.fix.second_run import BeforeTheFix, SecondRuns
 from regreen.fix.tamper import dropped_tests
 from regreen.model import GateResult, SuiteReport
-from regreen.wire import names
+from regreen.wire import counted, names
 
 GOAL_RUNS = 3
 _MORE_RUNS = 2
@@ -94,7 +94,7 @@ class Verification:
             compare(before, self._runs.run_gate(gate))
             for gate, before in zip(self._bench.gates, self._base.gates, strict=True)
         )
-        doubt = "; ".join(_gate_text(g) for g in gates if not g.ok) or self._changed_by_others()
+        doubt = "; ".join(_gate_text(g) for g in gates if g.blocks) or self._changed_by_others()
         return Verdict(cold.report, target, doubt, gates=gates)
 
     def tampered(self, wrote: Iterable[str]) -> str:
@@ -134,4 +134,4 @@ def _reds(now: Standing) -> str:
 def _gate_text(gate: GateResult) -> str:
     if not gate.new:
         return f"gate `{gate.name}`: {gate.message or 'fails now, and did not before'}"
-    return f"gate `{gate.name}`: {len(gate.new)} new: {names(gate.new)}"
+    return f"gate `{gate.name}`: {counted(len(gate.new), 'new finding')}: {names(gate.new)}"

@@ -111,17 +111,26 @@ class Attempt:
     further: tuple[str, ...] = ()  # goal tests that still fail, but later than in the best tree before
     cheats: tuple[str, ...] = ()  # names of what the tamper guard found in a refused change
     warnings: tuple[str, ...] = ()  # what to look at twice, such as expected values of tests written into the code
+    gates: tuple[str, ...] = ()  # names of the gates that alone keep this from being a fix: its tests pass
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What a gate besides the tests said. `new` are findings that the baseline did not have: these block a fix."""
+    """What a gate besides the tests said. `ok` is only true of one that was run and objects to nothing; `message` says
+    what came of it. `new` are findings that the baseline did not have. One that could not be run at the start is not
+    `compared`: it neither vouches for a fix nor blocks it."""
 
     name: str
     ok: bool
     argv: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     message: str = ""
+    compared: bool = True
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it speaks against the fix."""
+        return self.compared and not self.ok
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,12 +94,12 @@ class SuiteReport:
     runner: str
     argv: tuple[str, ...]
     interpreter: str
-    sandbox: str
+    sandbox: str  # the level; empty where nothing was run (so is `network`)
     counts: Counts
     failures: tuple[Failure, ...]
     groups: tuple[FailureGroup, ...]
     duration_s: float
-    network: str = "open"  # what the tests could reach: isolated, tcp-blocked or open
+    network: str = ""  # what the tests could reach: isolated, tcp-blocked or open
     cpu_s: float = 0.0  # of all processes of the run (at the level `container`, of its client only)
     message: str = ""  # the diagnosis, where the status needs one (environment, crashed, no_tests, timeout)
     log: str = ""  # path of the complete output, in the state folder

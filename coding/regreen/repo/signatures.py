@@ -173,7 +173,7 @@ def _rows(extensions: Counter[str], missing: Counter[str], reasons: dict[str, st
     for extension, count in counts[:_ROWS_SHOWN]:
         yield Skipped("*" + extension, f"no grammar ({_files(count)})")
     if rest := sum(count for _, count in counts[_ROWS_SHOWN:]):
-        yield Skipped("*", f"no grammar ({rest} files of other kinds)")
+        yield Skipped("*", f"no grammar ({_files(rest)} of other kinds)")
 
 
 def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from regreen.errors import UsageError
 from regreen.events import Event, EventKind, EventLog
@@ -30,7 +30,7 @@ from regreen.session.scoping import default_paths
 from regreen.session.searching import Hints, OfflineSearch
 from regreen.store import new_id
 from regreen.tools.diff_text import cut
-from regreen.wire import Json, shortened, to_json, to_object
+from regreen.wire import Json, counted, shortened, to_json, to_object
 
 if TYPE_CHECKING:
     from regreen.providers.sampling import SamplingAsk
@@ -283,7 +283,8 @@ class _Narrator:
             case "model_request" | "model_retry" | "model_response":
                 return f"{self._stage}: {_model_text(event)}"
             case "search_progress":
-                return f"search: {data['tried']} candidates tried, {data['plausible']} plausible"
+                tried = counted(cast("int", data["tried"]), "candidate")
+                return f"search: {tried} tried, {data['plausible']} plausible"
             case "baseline_taken":
                 return "baseline: done"
             case _:

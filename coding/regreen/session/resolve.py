@@ -23,7 +23,7 @@ def resolve(repo: str, roots: Sequence[Path], environ: Mapping[str, str], cwd: P
         return roots[0] if roots else _default(environ, cwd)
     allowed = list(roots) or [_default(environ, cwd)]
     if problem := _unusable(repo):
-        raise Refused("path_invalid", f"`repo` {problem}", "give a folder's path")
+        raise Refused("path_invalid", f"the repository's path {problem}", "give a folder's path")
     wanted = Path(repo)
     folder = (wanted if wanted.is_absolute() else allowed[0] / wanted).resolve()
     told = f"`{shortened(repo, MAX_NAME)}`"
@@ -43,7 +43,7 @@ def _unusable(repo: str) -> str:
     if "\0" in repo:
         return "has a NUL character"
     try:
-        return "is too long for a path" if len(os.fsencode(repo)) > _MAX_PATH_BYTES else ""
+        return "is too long" if len(os.fsencode(repo)) > _MAX_PATH_BYTES else ""
     except UnicodeEncodeError:
         return "has a character that no path can have"
 

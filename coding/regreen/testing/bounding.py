@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from regreen.model import Failure, SlowTest, SuiteReport
+from regreen.wire import counted
 
 MAX_FAILURES = 100
 MAX_CHARS = 64_000
@@ -25,8 +26,8 @@ def bounded(report: SuiteReport) -> SuiteReport:
     )
     left = len(report.failures) - len(failures)
     cut = len(report.groups) - len(groups)
-    notes = [f"{left} failures are counted, and named by their groups only"] if left else []
-    notes += [f"{cut} groups of failures are counted and not shown"] if cut else []
+    notes = [f"{counted(left, 'failure is', 'failures are')} counted, and named by groups only"] if left else []
+    notes += [f"{counted(cut, 'group of failures is', 'groups of failures are')} counted and not shown"] if cut else []
     return replace(
         report,
         failures=failures,

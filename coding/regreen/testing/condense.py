@@ -12,6 +12,7 @@ from pathlib import Path
 
 from regreen.model import Failure, FailureGroup, SuiteReport
 from regreen.testing.channel import Frame, RawFailure
+from regreen.wire import counted, outcomes_counted, to_object
 
 MAX_EXCERPT = 1200
 MAX_TOTAL = 8000
@@ -148,7 +149,8 @@ def condense(report: SuiteReport, max_chars: int = MAX_TOTAL) -> str:
         block = "\n" + _show_group(one, report.failures)
         if len(block) + 1 > room:
             rest = report.groups[shown:]
-            blocks.append(f"\n[{len(rest)} more groups, {sum(len(g.ids) for g in rest)} tests, left out for length]")
+            tests = counted(sum(len(g.ids) for g in rest), "test")
+            blocks.append(f"\n[{counted(len(rest), 'more group')}, {tests}, left out for length]")
             break
         blocks.append(block)
         room -= len(block) + 1
@@ -156,10 +158,8 @@ def condense(report: SuiteReport, max_chars: int = MAX_TOTAL) -> str:
 
 
 def _head(report: SuiteReport) -> str:
-    c = report.counts
-    names = ("failed", "errors", "passed", "skipped", "xfailed", "xpassed")
-    counted = ", ".join(f"{getattr(c, n)} {n}" for n in names if getattr(c, n))
-    head = f"{report.status.value}: {counted or 'no test ran'} in {report.duration_s:.2f} s ({report.runner})"
+    counts = outcomes_counted(to_object(report.counts))
+    head = f"{report.status.value}: {counts or 'no test ran'} in {report.duration_s:.2f} s ({report.runner})"
     return f"{head}\n{shorten(report.message, 1500, tail=True)}" if report.message else head
 
 

@@ -1,9 +1,11 @@
-"""What somebody probably meant who selected a file that is not there: a suggestion, never a choice. Pure."""
+"""What somebody probably meant who selected a file that is not there: a suggestion, never a choice. Only names are
+looked at."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
 
 from regreen.testing.looking import Look
 from regreen.wire import MAX_PATH, nearest
@@ -20,6 +22,28 @@ def meant(selection: Iterable[str], look: Look) -> str:
         found = similar(path, look.below())
         if found:
             return f"; did you mean {' or '.join(found)}?"
+    return ""
+
+
+_PROJECT_MARKS = (
+    "pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "package.json", "go.mod", "Cargo.toml",
+    "pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "Gemfile",
+)  # fmt: skip
+
+
+def project_above(root: Path, environ: Mapping[str, str]) -> str:
+    """What to say where a root without tests may only be a folder of the project that is meant: which one that seems to
+    be. Only names are looked at. "" where the root looks like a project itself, or none is around it; the home folder
+    and what holds it are none."""
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or "/")
+    for folder in (root, *root.parents):
+        if folder == Path(folder.anchor) or home.is_relative_to(folder):
+            return ""
+        mark = next((name for name in (".git", *_PROJECT_MARKS) if os.path.lexists(folder / name)), "")
+        if mark and folder == root:
+            return ""
+        if mark:
+            return f"{folder} looks like the project ({mark} is there): go there, or name that folder (`repo`)."
     return ""
 
 

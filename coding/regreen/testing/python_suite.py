@@ -29,6 +29,7 @@ from regreen.testing.selection import Selected
 from regreen.testing.sources import Sources
 from regreen.testing.tally import Tally, counts
 from regreen.testing.verdict import Facts, Verdict, decide, names
+from regreen.wire import counted
 
 MAX_CULPRITS = 20
 _LEAST_PROBE_S = 5.0  # a busy machine may take that long to start an interpreter
@@ -82,9 +83,7 @@ def run_python(
         needs=runner.name,
         limit_s=max(_LEAST_PROBE_S, request.timeout_s),
     )
-    blank = SuiteReport(
-        SuiteStatus.NO_TESTS, runner.name, (), "", isolation.level, Counts(), (), (), 0.0, isolation.network
-    )
+    blank = SuiteReport(SuiteStatus.NO_TESTS, runner.name, (), "", "", Counts(), (), (), 0.0)
     if isinstance(interpreter, NoInterpreter):
         if cancel.is_set():
             return replace(blank, status=SuiteStatus.CANCELLED, message="the run was cancelled")
@@ -94,6 +93,7 @@ def run_python(
     if selected.unknown:
         return replace(blank, message=f"matches no test: {', '.join(selected.unknown)} (no such file or folder)")
     run = _Run(runner, request, interpreter, cancel, on_progress, process, started)
+    blank = replace(blank, sandbox=isolation.level, network=isolation.network)
     if selected.names:
         found = run.find_names(selected)
         if isinstance(found, Verdict):
@@ -304,7 +304,7 @@ class _Run:
         if self._written_full:
             notes.append(f"the tests wrote more than {MAX_WRITTEN} paths of the project; the others were not told")
         if facts.not_run:
-            notes.append(f"{len(facts.not_run)} collected tests did not run")
+            notes.append(f"{counted(len(facts.not_run), 'collected test')} did not run")
         if tally.culprits and self._request.isolate:
             notes.append("tests that crash or hang were left out and the others run again without them")
         shared = [i for i, n in Counter(tally.collected).items() if n > 1]
@@ -312,7 +312,7 @@ class _Run:
             notes.append(f"several tests share a name, and the worst outcome stands for them: {names(shared)}")
         if tally.subtests:
             parts = sum(map(len, tally.subtests.values()))
-            notes.append(f"{parts} subtests failed, of {len(tally.subtests)} tests")
+            notes.append(f"{counted(parts, 'subtest')} failed, of {counted(len(tally.subtests), 'test')}")
         return (*notes, *self._runner.notes(self._request))
 
 

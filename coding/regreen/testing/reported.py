@@ -61,9 +61,7 @@ def _run(runner: Reported, request: SuiteRequest, cancel: Cancel, on_progress: O
     isolation = sandbox.require(request.settings)
     request.store_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     words, arguments = _caller(runner.name, request)
-    blank = SuiteReport(
-        SuiteStatus.NO_TESTS, runner.name, (), "", isolation.level, Counts(), (), (), 0.0, isolation.network
-    )
+    blank = SuiteReport(SuiteStatus.NO_TESTS, runner.name, (), "", "", Counts(), (), (), 0.0)
     with tempfile.TemporaryDirectory(prefix="regreen-", ignore_cleanup_errors=True) as name:
         private = Path(name).resolve()
         look = Look(request.workspace, request.project)
@@ -75,7 +73,12 @@ def _run(runner: Reported, request: SuiteRequest, cancel: Cancel, on_progress: O
         if problem:
             return replace(blank, status=SuiteStatus.ENVIRONMENT, message=problem)
         blank = replace(
-            blank, argv=plan.shown or plan.argv, interpreter=plan.interpreter, log=str(new_log(request.store_folder))
+            blank,
+            argv=plan.shown or plan.argv,
+            interpreter=plan.interpreter,
+            sandbox=isolation.level,
+            network=isolation.network,
+            log=str(new_log(request.store_folder)),
         )
         ended, foreign = _start(asked, plan, Path(blank.log), on_progress)
         heard = runner.read(asked, plan, ended)

@@ -21,10 +21,11 @@ from regreen.testing.bounding import bounded
 from regreen.testing.interpreter import Interpreter, find_interpreter
 from regreen.testing.labels import sandbox_note
 from regreen.testing.looking import Look
-from regreen.testing.meaning import meant
+from regreen.testing.meaning import meant, project_above
 from regreen.testing.project import NoProject, Project, find_project
 from regreen.testing.request import OnProgress, OnWritten, SuiteRequest
 from regreen.testing.runners import BY_NAME, NAMES, ROWS, Row, custom
+from regreen.wire import counted
 from regreen.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ def run_suite(
     )
     project = _project(request, "" if runner == "auto" else runner)
     if isinstance(project, NoProject):
-        return SuiteReport(
-            SuiteStatus.NO_TESTS, runner, tuple(argv), "", "none", Counts(), (), (), 0.0, message=project.message
-        )
+        above = project_above(workspace.root, settings.environ)
+        said = f"{above} {project.message[:1].upper()}{project.message[1:]}" if above else project.message
+        return SuiteReport(SuiteStatus.NO_TESTS, runner, tuple(argv), "", "", Counts(), (), (), 0.0, message=said)
     how = _How(named=runner not in ("", "auto"), last_s=last_s, warm=warm)
     return _run(request, project, cancel, on_progress, how)
 
@@ -145,7 +146,9 @@ def _run(
     if inner.workers:
         notes.append(f"spread over {inner.workers[1]} processes by pytest-xdist")
     if report.status is SuiteStatus.NO_TESTS:
-        report = replace(report, message=report.message + meant(request.selection, look))
+        elsewhere = meant(request.selection, look) or project_above(request.workspace.root, request.settings.environ)
+        apart = ". " if elsewhere and not elsewhere.startswith(";") else ""
+        report = replace(report, message=f"{report.message}{apart}{elsewhere}")
     report = bounded(replace(report, project=project.folder, notes=(*report.notes, *notes)))
     return _labelled(report, isolation(request.settings), (request.workspace.root, *request.settings.writable))
 
@@ -236,7 +239,8 @@ def _labelled(report: SuiteReport, isolation: Isolation, writable: Sequence[Path
         for f in report.failures
     )
     marked = sum(bool(f.note) for f in failures)
-    notes = (f"{marked} failures seem to be caused by the sandbox, as noted there",) if marked else ()
+    note = f"{counted(marked, 'failure seems', 'failures seem')} to be caused by the sandbox, as noted there"
+    notes = (note,) if marked else ()
     return replace(report, failures=failures, notes=(*report.notes, *notes))
 
 

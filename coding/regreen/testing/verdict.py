@@ -12,7 +12,7 @@ from regreen.model import CaseOutcome, SuiteStatus
 from regreen.sandbox import Completed
 from regreen.settings import own_interpreter
 from regreen.testing.channel import RawFailure, Record
-from regreen.wire import nearest
+from regreen.wire import counted, nearest
 
 _USAGE_ERROR = 4
 _NAMED = 3
@@ -213,7 +213,8 @@ def _nothing(f: Facts) -> Verdict | None:
     if f.unmatched:
         return Verdict(SuiteStatus.NO_TESTS, f"matches no test: {names(f.unmatched)}")
     if not f.outcomes and f.collected:
-        return Verdict(SuiteStatus.NO_TESTS, f"{len(f.collected)} tests were collected and none was run")
+        found = counted(len(f.collected), "test was", "tests were")
+        return Verdict(SuiteStatus.NO_TESTS, f"{found} collected and none was run")
     if not f.outcomes:
         return Verdict(SuiteStatus.NO_TESTS, f"no test was found{' in ' + names(f.selection) if f.selection else ''}")
     return all_skipped(f.outcomes.values())

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from regreen.repo.outline import Row, definition_lines, head_lines
+from regreen.wire import counted
 
 Data: TypeAlias = Mapping[str, Any]
 
@@ -15,7 +16,7 @@ _ROW = Row._fields
 
 def skeleton(d: Data) -> str:
     more = f"\n(more: cursor={d['cursor']})" if d.get("cursor") else ""
-    return f"{d['root']}: {d['files']} files, {d['dirs']} folders\n{d['tree']}{more}"
+    return f"{d['root']}: {counted(d['files'], 'file')}, {counted(d['dirs'], 'folder')}\n{d['tree']}{more}"
 
 
 def signatures(d: Data) -> str:
@@ -36,7 +37,7 @@ def ranked_map(d: Data) -> str:
 def symbols(d: Data) -> str:
     out = [f"{s['path']}:{_lines(s)} {s['kind']} {s['qualified_name']}: {s['signature']}" for s in d["definitions"]]
     if (left := d["definitions_total"] - len(d["definitions"])) > 0:
-        out.append(f"... and {left} more definitions (limit)")
+        out.append(f"... and {counted(left, 'more definition')} (limit)")
     out.extend(_references(d))
     if not d["definitions"]:
         near = f"; did you mean: {', '.join(d['suggestions'])}?" if d["suggestions"] else ""
@@ -48,14 +49,14 @@ def _references(d: Data) -> Iterator[str]:
     """Grouped by file, each with what it is and the definition around it."""
     if not d["references"]:
         return
-    yield f"{_count(d['references_total'], 'reference')}:"
+    yield f"{counted(d['references_total'], 'reference')}:"
     for path, group in groupby(d["references"], lambda r: r["path"]):
         yield path
         for r in group:
             where = f"{r['kind']} in {r['symbol']}" if r["symbol"] else r["kind"]
             yield f"  {r['line']}: {r['signature']}  [{where}]"
     if (left := d["references_total"] - len(d["references"])) > 0:
-        yield f"... and {left} more references (limit)"
+        yield f"... and {counted(left, 'more reference')} (limit)"
 
 
 def _lines(symbol: Data) -> str:
@@ -76,9 +77,9 @@ def matches(d: Data) -> str:
             out.extend(f"  {m['line'] + 1 + i}- {text}" for i, text in enumerate(m["after"]))
             last = m["line"] + len(m["after"])
     if not d["matches"]:
-        out.append(f"no match in {_count(d['files_searched'], 'file')}")
+        out.append(f"no match in {counted(d['files_searched'], 'file')}")
     elif d["truncated"]:
-        out.append(f"... there may be more: {_count(len(d['matches']), 'line')} shown")
+        out.append(f"... there may be more: {counted(len(d['matches']), 'line')} shown")
     return "\n".join([*out, *_noted(d)])
 
 
@@ -88,11 +89,7 @@ def _noted(d: Data) -> list[str]:
 
 def file_text(d: Data) -> str:
     head = f"lines {d['start_line']}-{d['end_line']} of {d['total_lines']}, {d['encoding']}, sha256 {d['sha256']}"
-    secrets = _count(d["redacted"], "secret")
+    secrets = counted(d["redacted"], "secret")
     masked = f", {secrets} masked: such lines cannot be edited by search" if d["redacted"] else ""
     more = f"\n(more: start_line={d['end_line'] + 1})" if d["end_line"] < d["total_lines"] else ""
     return f"{head}{masked}\n{d['text']}{more}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

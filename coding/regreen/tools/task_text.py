@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from regreen.tools.diff_text import cut
-from regreen.wire import names, shortened
+from regreen.wire import counted, names, shortened
 
 Data: TypeAlias = Mapping[str, Any]
 
@@ -34,6 +34,7 @@ def task(d: Data) -> str:
         head = "changed" if o.get("kept") else "taken back"
         out.append(f"{head}: {names(o['kept_files'], _MAX_NAMED)}" if o.get("kept_files") else f"{head}:")
         out.append(cut(d["diff"], _MAX_DIFF_CHARS))
+    out.extend(f"gate {g['name']}: {g['message']}" for g in o.get("evidence", {}).get("gates", []))
     out.append(usage_line(d.get("usage", {}), o.get("turns", 0)))
     if o.get("hint"):
         out.append(o["hint"])
@@ -68,9 +69,5 @@ def usage_line(usage: Data, turns: int) -> str:
     if not usage.get("calls"):
         return ""
     usd = f"${usage['usd']:.4f}" + (" or more: a price is not known" if usage.get("unpriced") else "")
-    counts = ", ".join(_count(n, noun) for n, noun in ((turns, "turn"), (usage["calls"], "model call")))
+    counts = ", ".join(counted(n, noun) for n, noun in ((turns, "turn"), (usage["calls"], "model call")))
     return f"{counts}, {usage['tokens']} tokens, {usd}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

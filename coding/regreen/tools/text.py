@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from regreen.tools import reading_text, task_text
 from regreen.tools.diff_text import cut
 from regreen.tools.paging import count, rest_of
-from regreen.wire import shortened
+from regreen.wire import counted, outcomes_counted, shortened
 
 Data: TypeAlias = Mapping[str, Any]
 
@@ -48,7 +48,7 @@ def _edits(d: Data) -> str:
         return _failed_edits(d)
     verb = "applied" if d["transaction"] else "would be applied (dry run)"
     done = count(d, "edits") - sum(e["status"] in ("skipped_noop", "not_chosen") for e in d["edits"])
-    out = [f"{_count(done, 'edit')} {verb} to {_count(count(d, 'files'), 'file')}"]
+    out = [f"{counted(done, 'edit')} {verb} to {counted(count(d, 'files'), 'file')}"]
     if d["transaction"]:
         out.append(f"transaction {d['transaction']} (restore undoes it)")
     elif d.get("plan"):
@@ -71,10 +71,6 @@ def _span(place: Data) -> str:
     return f"lines {start}-{end}" if end > start else f"line {start}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _failed_edits(d: Data) -> str:
     head, *warnings = d["warnings"] or ["NOTHING was applied. Correct what is reported and send all edits again."]
     out = [head]
@@ -92,7 +88,7 @@ def _failed_edits(d: Data) -> str:
         if error["hint"]:
             out.append(f"  {shortened(error['hint'])}")
     if len(failed) > _MAX_EDITS:
-        out.append(f"... and {len(failed) - _MAX_EDITS} more edits that cannot be applied")
+        out.append(f"... and {counted(len(failed) - _MAX_EDITS, 'more edit')} that cannot be applied")
     if (total := count(d, "edits")) > len(d["edits"]):
         out.append(f"... the other {total - len(d['edits'])} edits are not looked at here")
     out.extend(f"warning: {w}" for w in warnings)
@@ -103,16 +99,22 @@ def _tests(d: Data) -> str:
     if d["status"] == "running":
         return f"running as {d['job_id']}: {d.get('progress', '')}\njob_status({d['job_id']}) tells the result"
     counts = d["counts"]
-    shown = [f"{counts[k]} {k}" for k in ("passed", "failed", "errors", "skipped", "xfailed", "xpassed") if counts[k]]
-    out = [f"{d['status']}: {', '.join(shown) or 'no tests ran'} in {d['duration_s']:.2f} s"]
+    shown = outcomes_counted(counts, ("passed", "failed", "errors", "skipped", "xfailed", "xpassed"))
+    out = [f"{d['status']}: {shown or 'no tests ran'} in {d['duration_s']:.2f} s"]
     if d.get("message"):
         out.append(d["message"])
     out.append(_since(d.get("since_last", {})))
     out.append(_failures(d["failures"], d["groups"]))
     out.extend(f"note: {n}" for n in d["notes"])
-    isolation = f"sandbox {d['sandbox']}, network {d.get('network', 'open')}"
-    out.append(f"{d['runner']}, {d['interpreter'] or 'no interpreter'}, {isolation}, log {d['log']}")
+    out.append(_how(d))
     return "\n".join(line for line in out if line)
+
+
+def _how(d: Data) -> str:
+    """With what the tests were run. Nothing is said of a sandbox where nothing was run."""
+    ran = [f"sandbox {d['sandbox']}", f"network {d.get('network', 'open')}"] if d["sandbox"] else []
+    log = [f"log {d['log']}"] if d["log"] else []
+    return ", ".join([d["runner"], d["interpreter"] or "no interpreter", *ran, *log])
 
 
 def _since(changed: Data) -> str:
@@ -149,7 +151,7 @@ def _failures(failures: list[Data], groups: list[Data]) -> str:
         size += len(text)
         out.append(text)
     if left:
-        out.append(f"... {left} more failures left out; select them, or read the log")
+        out.append(f"... {counted(left, 'more failure')} left out; select them, or read the log")
     return "\n".join(out)
 
 
@@ -184,7 +186,7 @@ def _attempt(a: Data) -> str:
 
 
 def _brief(b: Data, job_id: str) -> str:
-    out = [f"{job_id} waits for edits (submit_fix), {b['attempts_left']} attempts left", b["task"]]
+    out = [f"{job_id} waits for edits (submit_fix), {counted(b['attempts_left'], 'attempt')} left", b["task"]]
     more = b.get("failing_total", 0) - len(b["failing"][:20])
     out.append(f"failing: {', '.join(b['failing'][:20])}" + (f" and {more} more" if more > 0 else ""))
     out.append(_failures(b["failures"], []))
@@ -200,11 +202,12 @@ def _brief(b: Data, job_id: str) -> str:
 
 
 def _outcome(o: Data, d: Data) -> str:
-    out = [
-        f"{o['reason']}"
-        + (f": {count(d, 'outcome.fixed_tests')} tests fixed" if o["fixed"] else "")
-        + f" ({d['job_id']})"
-    ]
+    said = f": {counted(count(d, 'outcome.fixed_tests'), 'test')} fixed" if o["fixed"] else ""
+    hint = o["hint"]
+    if o["reason"] == "environment":  # the hint is the cause
+        cause, _, hint = hint.partition("\n")
+        said = f": {cause}" if cause else ""
+    out = [f"{o['reason']}{said} ({d['job_id']})"]
     if o["fixed"]:
         e = o["evidence"]
         out.append(f"verified cold, goal tests {e['goal_runs']}, {e['counts']['passed']} pass; plausible, not proven")
@@ -219,12 +222,11 @@ def _outcome(o: Data, d: Data) -> str:
         out.append(f"the old bytes of what was not put back: restore({o['old_bytes']})")
     if o["evidence"]["flaky"]:
         out.append(f"flaky: {', '.join(o['evidence']['flaky'][:8])}")
-    out.extend(f"gate {g['name']}: {'ok' if g['ok'] else g['message'] or 'new findings'}"
-               for g in o["evidence"].get("gates", []))  # fmt: skip
+    out.extend(f"gate {g['name']}: {g['message']}" for g in o["evidence"].get("gates", []))
     out.extend(f"warning: {w}" for w in o["evidence"].get("warnings", []))
     out.extend(f"note: {r}" for r in o["evidence"].get("remarks", []))
-    if o["hint"]:
-        out.append(o["hint"])
+    if hint:
+        out.append(hint)
     return "\n".join(out)
 
 
@@ -242,12 +244,14 @@ def _changes(d: Data) -> str:
     if not d["files"] and not d["diff"]:
         return f"no changes since {d['since']}"
     lines = _some([f"{f['action']} {f['path']} +{f['added']} -{f['removed']}" for f in d["files"]], _MAX_FILES)
-    return "\n".join([f"{_count(count(d, 'files'), 'file')} changed since {d['since']}", *lines, d["diff"]])
+    return "\n".join([f"{counted(count(d, 'files'), 'file')} changed since {d['since']}", *lines, d["diff"]])
 
 
 def _restored(d: Data) -> str:
     verb = "would be " if d["dry_run"] else ""
-    out = [f"{count(d, 'restored')} files {verb}restored, {count(d, 'deleted')} {verb}deleted"]
+    if not any(d.get(name) for name in ("restored", "deleted", "merged", "conflicts", "transaction")):
+        return "nothing had to be changed: no file is other than before these changes"
+    out = [f"{counted(count(d, 'restored'), 'file')} {verb}restored, {count(d, 'deleted')} {verb}deleted"]
     out.extend(_some([f"  {p}" for p in d["restored"]], _MAX_FILES))
     out.extend(_some([f"  {p} (deleted)" for p in d["deleted"]], _MAX_FILES))
     merged = [f"  {p} ({verb}merged: what was changed there since stays)" for p in d.get("merged", [])]

@@ -73,6 +73,8 @@ def goal_of(chain: list[Entry], ours: Collection[str], blend: Blend) -> Goal:
         written.add(entry.after.sha)
         seen.add(entry.after.sha)
     left = chain[-1].after
+    if chain[-1].undoes or left.sha != target.sha:  # a file that is back already, is so by somebody else or in full
+        written.discard(target.sha)
     return Goal(
         chain[0].path,
         target,

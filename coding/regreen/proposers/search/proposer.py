@@ -26,6 +26,7 @@ from regreen.repo import FileList, is_test_file
 from regreen.sandbox import Cancel
 from regreen.settings import Settings
 from regreen.testing import Interpreter
+from regreen.wire import counted
 from regreen.workspace import Workspace
 
 MAX_PLAUSIBLE = 5
@@ -332,14 +333,17 @@ def parse(texts: Mapping[str, str], touched: frozenset[str]) -> dict[str, Source
 def _proposal(patch: Patch, round_: _Round, rivals: int) -> Proposal:
     c = patch.candidate
     partial = patch.verdict.state == "partial"
+    passing = counted(patch.verdict.pinned, "test passes", "tests pass")
     parts = [
         f"offline search: {c.template} at {c.path}:{c.line}: {c.about}.",
-        f"{round_.tried} candidates tried; {patch.verdict.pinned} tests pass with it,",
+        f"{counted(round_.tried, 'candidate')} tried; {passing} with it,",
         f"{len(patch.verdict.fixed)} of {round_.goals} failing ones repaired.",
         "A step, not the whole repair." if partial else "Plausible, not proven correct",
     ]
     if not partial:
         parts[-1] += (
-            f"; {rivals} competing patches pass the same tests." if rivals else "; no competing patch was found."
+            f"; {counted(rivals, 'competing patch passes', 'competing patches pass')} the same tests."
+            if rivals
+            else "; no competing patch was found."
         )
     return Proposal(replacements=replacements(c.path, patch.before, c.source), note=" ".join(parts))

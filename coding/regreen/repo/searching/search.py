@@ -18,6 +18,7 @@ from regreen.repo.files import FileList
 from regreen.repo.searching.excerpts import Lines, cut, excerpt
 from regreen.repo.searching.patterns import Pattern, compile_pattern
 from regreen.repo.selecting import select
+from regreen.wire import counted
 from regreen.workspace import Text, TextProblem, Workspace, is_secret
 from regreen.workspace.reading import Reader, Unread
 
@@ -254,7 +255,7 @@ class _Found:
 
 
 def _lines(count: int) -> str:
-    return f"{count} lines were" if count > 1 else "1 line was"
+    return counted(count, "line was", "lines were")
 
 
 def _and_more(names: Sequence[str], matched: int) -> str:

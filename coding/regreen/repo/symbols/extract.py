@@ -17,6 +17,7 @@ from regreen.repo.symbols.definitions import symbols
 from regreen.repo.symbols.extraction import Extraction
 from regreen.repo.symbols.matching import Match
 from regreen.repo.symbols.parsing import parse_within
+from regreen.wire import counted
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -177,4 +178,4 @@ def _describe(lines: list[int]) -> tuple[str, ...]:
         f"line {a}: could not be parsed" if a == b else f"lines {a}-{b}: could not be parsed" for a, b in runs
     ]  # fmt: skip
     more = len(texts) - MAX_ERRORS
-    return (*texts[:MAX_ERRORS], f"{more} more places could not be parsed") if more > 0 else tuple(texts)
+    return (*texts[:MAX_ERRORS], f"{counted(more, 'more place')} could not be parsed") if more > 0 else tuple(texts)

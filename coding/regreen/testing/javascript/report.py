@@ -20,6 +20,7 @@ from regreen.testing.javascript.titles import SEPARATOR
 from regreen.testing.logs import tail
 from regreen.testing.sources import relative_to
 from regreen.testing.verdict import ending, names
+from regreen.wire import counted
 
 _OUTCOMES = frozenset(("passed", "failed", "error", "skipped", "xfailed", "xpassed"))
 _MAX_BLAMED = 3
@@ -142,7 +143,7 @@ class Told:
             cases += [Case(e.id, "error", 0.0, e) for e in (*self.crashes.values(), *errors)]
             errors = ()
         if self.unrun:
-            self.notes[f"{len(self.unrun)} tests were not run: {names(self.unrun)}"] = None
+            self.notes[f"{counted(len(self.unrun), 'test was', 'tests were')} not run: {names(self.unrun)}"] = None
         return Heard(
             cases=tuple(cases),
             errors=errors,

@@ -12,6 +12,7 @@ from regreen.testing.channel import Frame, RawFailure
 from regreen.testing.heard import Case, Heard
 from regreen.testing.reports.panics import panic_in
 from regreen.testing.reports.rust_source import function_place
+from regreen.wire import counted
 
 _MISSING_CRATES = re.compile(
     r"--offline|offline mode|no matching package|failed to (?:download|fetch|load source)|registry .* was not found"
@@ -170,7 +171,7 @@ class Told:
         """All errors in one file, as one: the first stands for them."""
         distinct = list({(m["line"], m["said"]): m for m in messages}.values())
         first = distinct[0]
-        more = f" (and {len(distinct) - 1} more errors in this file)" if len(distinct) > 1 else ""
+        more = f" (and {counted(len(distinct) - 1, 'more error')} in this file)" if len(distinct) > 1 else ""
         path = self._path(first["file"], "") if first["file"] else ""
         code = first["code"] or "error"
         frames = (Frame(path, int(first["line"]), first["label"]),) if path else ()
