@@ -8,6 +8,7 @@ pyproject as constraints. The same tree gives the same bytes.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -129,11 +130,19 @@ def bundled_files(root: Path) -> dict[str, bytes]:
 def _sources(folder: Path) -> list[Path]:
     """The files that belong to a package: what git tracks, or without git what is of a known kind. Whatever else lies
     there is somebody's own, and may be a secret."""
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, text=True, check=False)
-    if tracked.returncode == 0 and tracked.stdout:
-        return [folder / name for name in tracked.stdout.split("\0") if name and (folder / name).is_file()]
+    if tracked := _tracked(folder):
+        return [folder / name for name in tracked if (folder / name).is_file()]
     found = (path for path in folder.rglob("*") if path.is_file() and path.suffix in KINDS)
     return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
+def _tracked(folder: Path) -> list[str]:
+    """The names of the files in the folder that git tracks; none where there is no git."""
+    if (git := shutil.which("git")) is None:
+        return []
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}  # of a hook: about another folder
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=folder, env=environ, capture_output=True, check=False)
+    return [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name] if listed.returncode == 0 else []
 
 
 def write_tree(files: Mapping[str, bytes], folder: Path) -> None:

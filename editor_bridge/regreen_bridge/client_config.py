@@ -7,6 +7,7 @@ alone.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from regreen.wire import Json, encodable, internal, to_object
 from regreen_bridge import client_files, clients, documents
 from regreen_bridge.clients import Client, Scope, Where
 from regreen_bridge.documents import KeyPath
-from regreen_bridge.shapes import Launch, launch_of
+from regreen_bridge.shapes import Launch, is_text, launch_of, odd_part
 
 SERVER_NAME = "regreen"
 _PLAIN_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
@@ -115,7 +116,8 @@ def write(request: SetupRequest) -> SetupReport:
     changed = after != text
     backup = client_files.replace(file, before, (before or "")[: len(before or "") - len(text)] + after, request.stamp)
     what = f"{client.title} will start regreen: {client.afterwards}" if changed else f"{file}: already as wanted"
-    return SetupReport(client.name, str(file), changed, _under(path, made),
+    shown = json.loads(json.dumps(made, default=str))  # what was there before may hold a date of TOML's
+    return SetupReport(client.name, str(file), changed, _under(path, shown),
                        documents.difference(text, after, str(file)), backup, (what, *_warnings(request)),
                        written=True)  # fmt: skip
 
@@ -128,12 +130,13 @@ def remove(request: SetupRequest) -> SetupReport:
     text = (before or "").removeprefix(_BOM)
     content = documents.read(text, client.dialect, str(file))
     path, _ = client.layout(content)
-    after = documents.without_entry(text, path, SERVER_NAME, dialect=client.dialect, where=str(file))
+    after = documents.before_entry(text, path, SERVER_NAME, dialect=client.dialect, where=str(file))
+    if after is None:
+        after = documents.without_entry(text, path, SERVER_NAME, dialect=client.dialect, where=str(file))
     if before is None or after == text:
         return SetupReport(client.name, str(file), changed=False, notes=(f"{file}: regreen is not in it",))
-    old = documents.find_entry(content, path, SERVER_NAME, str(file))
-    if documents.is_all(text, path, SERVER_NAME, old, dialect=client.dialect, where=str(file)):
-        after, backup = "", client_files.delete(file, request.stamp)  # we made it, and nothing else is in it
+    if not after.strip():  # the file is there for our entry alone
+        backup = client_files.delete(file, request.stamp)
     else:
         backup = client_files.replace(file, before, before[: len(before) - len(text)] + after, request.stamp)
     return SetupReport(client.name, str(file), changed=True, diff=documents.difference(text, after, str(file)),
@@ -152,11 +155,11 @@ def launch(request: SetupRequest) -> Launch:
     arguments += ["serve", *(part for root in request.roots for part in ("--root", str(root)))]
     if request.mode:
         arguments += ["--mode", request.mode]
-    if (odd := next((part for part in arguments if not _is_text(part)), None)) is not None:
-        raise UsageError("invalid_arguments", f"the name of {odd!r} is not UTF-8: no client's file can hold it",
-                         "rename the folder, or serve one above it")  # fmt: skip
     folders = {name: str(Path(request.environ[name]).absolute()) for name in _FOLDERS if request.environ.get(name)}
-    return Launch(command, tuple(arguments), {"PATH": _search_path(request.environ), **folders})
+    made = Launch(command, tuple(arguments), {"PATH": _search_path(request.environ), **folders})
+    if (odd := odd_part(made)) is not None:
+        raise _not_text(odd)
+    return made
 
 
 def configured(where: Where, root: Path | None = None) -> tuple[Found, ...]:
@@ -179,6 +182,9 @@ def _found(client: Client, file: Path) -> Found | NotUnderstood | None:
         content = documents.read((client_files.read(file) or "").removeprefix(_BOM), client.dialect, str(file))
         path, _ = client.layout(content)
         made = launch_of(documents.find_entry(content, path, SERVER_NAME, str(file)))
+        if made is not None and (odd := odd_part(made)) is not None:
+            raise ConfigError("config_refused", f"{file}: no server can be started with {odd!r}",
+                              f"write its entry again: `regreen setup {client.name}`")  # fmt: skip
     except ConfigError as e:
         return NotUnderstood(client.name, file, e)
     return Found(client.name, file, made) if made is not None else None
@@ -193,7 +199,8 @@ def _kept(old: object, made: dict[str, Json]) -> dict[str, Json]:
     for name in ("env", "environment"):
         theirs, ours = fields.get(name), made.get(name)
         if isinstance(theirs, dict) and isinstance(ours, dict):
-            merged[name] = {**{k: v for k, v in theirs.items() if k not in _FOLDERS}, **ours}
+            usable = {k: v for k, v in theirs.items() if odd_part(Launch("", (), {k: str(v)})) is None}
+            merged[name] = {**{k: v for k, v in usable.items() if k not in _FOLDERS}, **ours}
     return merged
 
 
@@ -234,6 +241,8 @@ def _file(client: Client, request: SetupRequest) -> Path:
     if len(request.roots) != 1:
         raise UsageError("invalid_arguments", f"--scope project is about one folder, {len(request.roots)} are named",
                          "name one with --root DIR")  # fmt: skip
+    if not is_text(str(request.roots[0])):
+        raise _not_text(str(request.roots[0]))
     return _place(client, request.where, request.roots[0])
 
 
@@ -243,9 +252,6 @@ def _place(client: Client, where: Where, root: Path | None) -> Path:
     return Path(os.path.realpath(next(there, files[0])))
 
 
-def _is_text(part: str) -> bool:
-    try:
-        part.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+def _not_text(odd: str) -> UsageError:
+    return UsageError("invalid_arguments", f"the name {odd!r} is not UTF-8: no client's file can hold it",
+                      "rename that folder, or name another")  # fmt: skip

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from regreen.errors import ConfigError, EnvironmentFault
 
 MAX_BYTES = 32 * 1024 * 1024
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def read(file: Path) -> str | None:
@@ -24,19 +26,21 @@ def read(file: Path) -> str | None:
         fd = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(fd, "rb") as opened:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise _refused(file, "is no file")
+                raise _refused(file, "is no regular file")
             data = opened.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise _refused(file, f"has more than {MAX_BYTES} bytes")
         return data.decode("utf-8")
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as e:
-        raise _refused(file, f"cannot be read: {e}") from e
+    except OSError as e:
+        raise _refused(file, f"cannot be read: {e.strerror}") from e
+    except UnicodeDecodeError as e:
+        raise _refused(file, f"cannot be read: byte {e.start} is not UTF-8") from e
 
 
 def _refused(file: Path, what: str) -> ConfigError:
-    return ConfigError("config_refused", f"{file}: {what}", "it was left as it is")
+    return ConfigError("config_refused", f"{file}: {what}", "correct that; it was left as it is")
 
 
 def replace(file: Path, before: str | None, after: str, stamp: str) -> str:
@@ -54,9 +58,9 @@ def replace(file: Path, before: str | None, after: str, stamp: str) -> str:
             shutil.copymode(file, temporary)
         temporary.replace(file)
     except OSError as e:
-        temporary.unlink(missing_ok=True)
-        if backup:
-            Path(backup).unlink(missing_ok=True)
+        for made in (temporary, *([Path(backup)] if backup else [])):
+            with suppress(OSError):  # where it could not be made at all, the first error is the one to tell
+                made.unlink()
         raise _fault(file, e) from e
     return backup
 
@@ -72,8 +76,11 @@ def delete(file: Path, stamp: str) -> str:
 
 
 def _fault(file: Path, e: OSError) -> EnvironmentFault:
-    hint = "free disk space" if e.errno in _NO_ROOM else "make its folder writable, or use --print"
-    return EnvironmentFault("io", f"{file}: {e.strerror}", hint)
+    by_hand = "paste what --print shows"
+    if e.errno in _NO_ROOM:
+        return EnvironmentFault("io", f"{file}: {e.strerror}", "free disk space")
+    denied = f"make its folder writable, or {by_hand}"
+    return EnvironmentFault("io", f"{file}: {e.strerror}", denied if e.errno in _DENIED else by_hand)
 
 
 def _back_up(file: Path, stamp: str) -> str:

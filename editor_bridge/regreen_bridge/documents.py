@@ -58,10 +58,13 @@ def without_entry(text: str, path: KeyPath, name: str, *, dialect: Dialect, wher
     return jsonc.without_member(text, (*path, name))
 
 
-def is_all(text: str, path: KeyPath, name: str, entry: object, *, dialect: Dialect, where: str) -> bool:
-    """Is the document to the letter the one that this entry makes where there is none?"""
-    made = isinstance(entry, Mapping)
-    return made and with_entry("", path, name, cast("Entry", entry), dialect=dialect, where=where) == text
+def before_entry(text: str, path: KeyPath, name: str, *, dialect: Dialect, where: str) -> str | None:
+    """What the text was if its document is, to the letter, what our entry makes where there is none: the comments
+    above it, or nothing. None for any other document. Raises ConfigError."""
+    entry = find_entry(read(text, dialect, where), path, name, where)
+    if dialect == "toml" or entry is None:
+        return None  # without its entry a TOML file is what it was
+    return jsonc.before_member(text, (*path, name), entry)
 
 
 def difference(before: str, after: str, name: str) -> str:

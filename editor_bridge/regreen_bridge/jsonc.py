@@ -92,6 +92,13 @@ def without_member(text: str, path: tuple[str, ...]) -> str:
     return _removed(text, node, path[-1])
 
 
+def before_member(text: str, path: tuple[str, ...], value: Value) -> str | None:
+    """What the text was if all of its document is what `with_member` makes: nothing, or comments; else None."""
+    root = parse(text)
+    bare = text[: root.start] if root is not None else text
+    return bare if with_member(bare, path, value) == text else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Style:
     indent: str
@@ -101,11 +108,12 @@ class _Style:
 def _style(text: str, root: Node) -> _Style:
     """As the document is laid out: the indent of its first member, and its ends of lines."""
     newline = "\r\n" if "\r\n" in text else "\n"
+    end = root.start + 1
     for member in root.members:
-        before = text[: member.start]
-        blank = before[len(before.rstrip(" \t")) :]
-        if blank and before[: -len(blank)].endswith("\n"):
+        _, begins_line, blank = text[end : member.start].rpartition("\n")
+        if begins_line and blank and not blank.strip(" \t"):
             return _Style(blank, newline)
+        end = member.comma
     found = re.search(r"^[ \t]+(?=\S)", text, re.MULTILINE)
     return _Style(found[0] if found else "  ", newline)
 

@@ -86,6 +86,22 @@ def launch_of(entry: object) -> Launch | None:
     return Launch(words[0], (*words[1:], *args), variables)
 
 
+def odd_part(launch: Launch) -> str | None:
+    """A part that no client's file can hold or no process can be given: not UTF-8, with a NUL, no name of a
+    variable."""
+    parts = (launch.command, *launch.args, *launch.env.keys(), *launch.env.values())
+    names = (name for name in launch.env if not name or "=" in name)
+    return next((part for part in parts if not is_text(part)), next(names, None))
+
+
+def is_text(part: str) -> bool:
+    """Is it UTF-8, without a NUL?"""
+    try:
+        return b"\0" not in part.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+
+
 def _texts(value: object) -> list[str] | None:
     if not isinstance(value, list):
         return None

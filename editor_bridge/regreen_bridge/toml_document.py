@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import date, time
 from typing import Any, cast
 
 Table = Mapping[str, Any]
@@ -22,8 +23,16 @@ def parse(text: str) -> dict[str, Any]:
 def with_entry(text: str, path: tuple[str, ...], name: str, entry: Table) -> str | None:
     """The text with the table `path.name` set; None where it cannot be done without touching anything else."""
     wanted = _set(parse(text), path, name, entry)
-    tries = (_edited,) if _has(parse(text), path, name) else (_appended, _edited)
-    return next((t for t in (try_(text, path, name, entry) for try_ in tries) if _says(t, wanted)), None)
+    before, ours, after = _split(text, path, name)
+    if ours:  # only its own lines are changed: what others put behind them stays there
+        tries = (_edited(ours, path, name, entry), _appended("", path, name, entry))
+        newline = "\r\n" if "\r\n" in text else "\n"
+        made = (before + try_.rstrip() + newline + after for try_ in tries)
+        return next((t for t in made if _says(t, wanted)), None)
+    if not _has(parse(text), path, name) and _says(appended := _appended(text, path, name, entry), wanted):
+        return appended
+    edited = _edited(text, path, name, entry)
+    return edited if _says(edited, wanted) and _comments(edited) == _comments(text) else None
 
 
 def without_entry(text: str, path: tuple[str, ...], name: str) -> str | None:
@@ -45,27 +54,37 @@ def _appended(text: str, path: tuple[str, ...], name: str, entry: Table) -> str:
 
 
 def _cut(text: str, path: tuple[str, ...], name: str) -> str:
-    """The text without the table and those within it: from each header to its last line that is more than a comment.
-    What comments follow, up to the next header, may be about that one."""
+    """The text without the table and those within it, and without the gap that is left."""
+    before, _, after = _split(text, path, name)
+    lines = before.splitlines(keepends=True)
+    gap = bool(lines) and not lines[-1].strip()
+    if gap and not after.strip():
+        return "".join(lines[:-1])
+    following = after.splitlines(keepends=True)
+    if gap and not following[0].strip():
+        following = following[1:]
+    return "".join((*lines, *following))
+
+
+def _split(text: str, path: tuple[str, ...], name: str) -> tuple[str, str, str]:
+    """What stands before the table, the table with those within it, and all the rest. A table goes from its header to
+    its last line that is more than a comment: comments that follow may be about the next one."""
     lines = text.splitlines(keepends=True)
-    kept: list[str] = []
+    before: list[str] = []
+    ours: list[str] = []
+    after: list[str] = []
     at = 0
     while at < len(lines):
         if _header_of(lines[at])[: len(path) + 1] != (*path, name):
-            kept.append(lines[at])
+            (after if ours else before).append(lines[at])
             at += 1
             continue
         following = next((n for n in range(at + 1, len(lines)) if _header_of(lines[n])), len(lines))
         last = next(n for n in range(following - 1, at - 1, -1) if n == at or not _says_nothing(lines[n]))
-        rest = lines[last + 1 : following]
-        blank_before = bool(kept) and not kept[-1].strip()
-        if blank_before and not "".join((*rest, *lines[following:])).strip():
-            kept.pop()  # nothing follows: the gap before it goes, too
-        elif blank_before and rest and not rest[0].strip():
-            rest = rest[1:]
-        kept += rest
+        ours += lines[at : last + 1]
+        after += lines[last + 1 : following]
         at = following
-    return "".join(kept)
+    return "".join(before), "".join(ours), "".join(after)
 
 
 def _header_of(line: str) -> tuple[str, ...]:
@@ -102,10 +121,19 @@ def _edited(text: str, path: tuple[str, ...], name: str, entry: Table) -> str:
     elif not isinstance(servers[name], Mapping):
         servers[name] = tomlkit.inline_table()
     table = servers[name]
-    for key, value in entry.items():
-        if key not in table or table[key] != value:
-            table[key] = _inline(cast("Table", value)) if isinstance(value, Mapping) else value
+    _fill(table, entry)
     return tomlkit.dumps(document)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _fill(table: Any, entry: Table) -> None:
+    """Let the table say what the entry says; what is right already is not touched, nor are tables put elsewhere."""
+    for key in [key for key in table if key not in entry]:
+        del table[key]
+    for key, value in entry.items():
+        if key in table and isinstance(table[key], Mapping) and isinstance(value, Mapping):
+            _fill(table[key], cast("Table", value))
+        elif key not in table or table[key] != value:
+            table[key] = _inline(cast("Table", value)) if isinstance(value, Mapping) else value
 
 
 def _inline(value: Table) -> Any:
@@ -180,5 +208,9 @@ def _shown(value: object) -> str:
             return f"[{', '.join(_shown(v) for v in cast('list[object]', value))}]"
         case str():
             return _text(value)
+        case date() | time():
+            return value.isoformat()
+        case float():
+            return repr(value)  # `nan` and `inf` are TOML, too
         case _:
             return json.dumps(value)

@@ -69,8 +69,9 @@ def test_the_bundle_holds_what_serving_needs_and_no_more(made: Path) -> None:
     assert "server/regreen_server/view.html" in names
 
 
-@pytest.mark.parametrize("tracked", [True, False])
-def test_what_lies_about_in_a_package_is_not_bundled(tmp_path: Path, tracked: bool) -> None:
+@pytest.mark.parametrize("where", ["in git", "outside of git", "without git"])
+def test_what_lies_about_in_a_package_is_not_bundled(tmp_path: Path, where: str,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
         from bundle import bundled_files
@@ -81,6 +82,7 @@ def test_what_lies_about_in_a_package_is_not_bundled(tmp_path: Path, tracked: bo
         tmp_path / "tree",
         ignore=lambda _, names: {n for n in names if (n[0] in "._" and n[:2] != "__") or n in LARGE},
     )
+    tracked = where == "in git"
     if tracked:
         git(make_repo(tmp_path / "tree"), "add", "coding", "server", "editor_bridge")
     package = tmp_path / "tree" / "coding" / "regreen"
@@ -89,6 +91,8 @@ def test_what_lies_about_in_a_package_is_not_bundled(tmp_path: Path, tracked: bo
     for stray in strays:
         stray.parent.mkdir(exist_ok=True)
         stray.write_text("secret")
+    if where == "without git":
+        monkeypatch.setenv("PATH", "")
     names = bundled_files(tmp_path / "tree")
     assert "coding/regreen/py.typed" in names and "coding/regreen/__init__.py" in names
     assert not [s for s in strays if s.relative_to(tmp_path / "tree").as_posix() in names]

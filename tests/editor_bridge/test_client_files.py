@@ -63,6 +63,24 @@ def test_a_path_that_is_too_long_is_refused_for_its_client_alone(request_):
     assert client_config.write(replace(request_, environ=environ)).changed
 
 
+def test_a_name_that_leaves_no_room_for_ours_beside_it_is_said(request_):
+    file = file_of(request_, "x" * 250)
+    request = replace(request_, client="cline", environ={**request_.environ, "CLINE_MCP_SETTINGS_PATH": str(file)})
+    for before in ((), ("{}",)):
+        if before:
+            file.write_text(*before)
+        with pytest.raises(EnvironmentFault, match="too long") as told:
+            client_config.write(request)
+        assert "--print" in told.value.hint and "writable" not in told.value.hint
+        assert [p.name for p in file.parent.iterdir()] == [file.name] * len(before)
+
+
+def test_bytes_that_are_no_text_are_said(request_):
+    file_of(request_).write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(ConfigError, match="byte 7 is not UTF-8"):
+        client_config.write(request_)
+
+
 def test_a_file_that_is_too_large_is_refused(request_, monkeypatch):
     monkeypatch.setattr(client_files, "MAX_BYTES", 100)
     file = file_of(request_)
@@ -82,6 +100,34 @@ def test_what_we_made_is_taken_away_whole_and_what_somebody_added_to_stays(reque
     assert json.loads(file.read_text()) == {"mcpServers": {}}
 
 
+@pytest.mark.parametrize("name, file", [("cursor", ".cursor/mcp.json"), ("codex", ".codex/config.toml")])
+def test_a_file_of_comments_alone_is_as_before_when_we_are_out_of_it(request_, name, file):
+    start = "# mine\n" if name == "codex" else "// mine\n\n/* and mine */\n"
+    made = file_of(request_, file)
+    made.write_text(start)
+    request = replace(request_, client=name)
+    assert client_config.write(request).changed and client_config.remove(request).changed
+    assert made.read_text() == start
+
+
+@pytest.mark.parametrize("entry", [
+    {"command": "/x", "args": ["--root", "/\ud83d"], "env": {}},
+    {"command": "/x", "args": ["--root", "/a\0b"], "env": {}},
+    {"command": "/x\0", "args": [], "env": {}},
+    {"command": "/x", "args": [], "env": {"A": "\ud83d"}},
+    {"command": "/x", "args": [], "env": {"A=B": "c"}},
+], ids=range(5))  # fmt: skip
+def test_an_entry_that_can_start_nothing_is_told_apart_and_can_be_written_again(request_, entry):
+    file_of(request_).write_text(json.dumps({"mcpServers": {"regreen": {**entry, "mine": 1}}}))
+    assert client_config.configured(request_.where) == ()
+    (odd,) = client_config.not_understood(request_.where)
+    assert odd.client == "cursor" and "no server can be started with" in odd.error.message
+    assert client_config.write(request_).changed
+    (found,) = client_config.configured(request_.where)
+    assert found.roots == request_.roots
+    assert json.loads(file_of(request_).read_text())["mcpServers"]["regreen"]["mine"] == 1
+
+
 def test_halves_of_characters_in_an_old_entry_are_kept_as_they_were_written(request_):
     file = file_of(request_)
     file.write_text('{"mcpServers": {"regreen": {"command": "/old", "note": "\\ud83d"}}}')
@@ -94,6 +140,24 @@ def test_a_folder_whose_name_no_file_can_hold_is_refused(request_, tmp_path):
     with pytest.raises(UsageError, match="not UTF-8"):
         client_config.write(replace(request_, roots=(tmp_path / os.fsdecode(b"caf\xe9"),)))
     assert not file_of(request_).exists()
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+@pytest.mark.parametrize("variable", ["REGREEN_STATE_DIR", "REGREEN_CACHE_DIR", "PATH"])
+def test_a_folder_of_the_environment_whose_name_no_file_can_hold_is_refused(request_, tmp_path, client, variable):
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    (odd / "git").write_text("#!/bin/sh\n")
+    (odd / "git").chmod(0o755)
+    request = replace(request_, client=client, environ={**request_.environ, variable: str(odd)})
+    with pytest.raises(UsageError, match="not UTF-8"):
+        client_config.write(request)
+    assert not Path(request_.environ["HOME"]).exists()
+
+
+def test_a_project_whose_name_no_file_can_hold_is_refused_when_the_entry_is_to_go(request_, tmp_path):
+    with pytest.raises(UsageError, match="not UTF-8"):
+        client_config.remove(replace(request_, scope="project", roots=(tmp_path / os.fsdecode(b"caf\xe9"),)))
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")  # noqa: PTH110
@@ -134,6 +198,45 @@ SUB = '[mcp_servers.regreen.env]\nPATH = "/bin"\n'
 ], ids=range(7))  # fmt: skip
 def test_taking_our_table_out_leaves_every_comment_that_is_not_within_it(text, left):
     assert toml_document.without_entry(text, PATH, "regreen") == left
+
+
+AGAIN = {"command": "/y", "args": ["serve"], "env": {"A": "1", "PATH": "/usr/bin", "NEW": "n"}, "limit": 3}
+
+
+@pytest.mark.parametrize("text", [
+    OURS + SUB + "\n# about b\n[b]\nc = 1\n",
+    OURS + "# about b\n[b]\nc = 1\n",
+    "[b]\n\n" + OURS + "\n# two\n[c]\n# three\n" + SUB + "# four\n",
+    "# one\n[[mcp_servers.regreen]]\na = 1\n# two\n[b]\n",
+    OURS + SUB.rstrip() + "# no end of line",
+    "mcp_servers.regreen = 3 # ours\n# two\n[b]\n",
+], ids=range(6))  # fmt: skip
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_writing_our_table_again_and_taking_it_out_loses_no_comment_of_others(text, end):
+    text = text.replace("\n", end)
+    of_others = [line for line in text.split(end) if line.startswith("#")]
+    again = toml_document.with_entry(text, PATH, "regreen", AGAIN)
+    assert again is not None and toml_document.parse(again)["mcp_servers"]["regreen"] == AGAIN
+    left = toml_document.without_entry(again, PATH, "regreen")
+    assert left is not None and "regreen" not in left
+    for after in (again, left):
+        assert [line for line in after.split(end) if line.startswith("#")] == of_others
+
+
+def test_what_a_person_wrote_into_our_table_stays_when_it_is_written_again():
+    text = OURS.replace("\nargs", " # mine\n# of mine\nargs") + "\n" + SUB.replace("PATH", "# of PATH\nPATH")
+    again = toml_document.with_entry(text, PATH, "regreen", AGAIN)
+    assert again is not None and all(f"# {c}" in again for c in ("mine", "of mine", "of PATH"))
+
+
+def test_an_old_table_with_values_that_only_toml_has_is_written_again_and_taken_out(request_):
+    file = file_of(request_, ".codex/config.toml")
+    old = '[mcp_servers.regreen]\nsince = 1979-05-27T07:32:00Z\nat = 07:32:00\ncommand = "/x"\nargs = []\n'
+    file.write_text(old)
+    request = replace(request_, client="codex")
+    report = client_config.write(request)
+    assert "since = 1979-05-27T07:32:00Z" in file.read_text() and json.dumps(report.as_json())
+    assert client_config.remove(request).changed and not file.exists()
 
 
 def test_what_cannot_be_taken_out_without_losing_a_comment_is_left():

@@ -108,6 +108,13 @@ def test_taking_out_what_was_added_gives_the_former_bytes(text):
         assert "\n" not in with_entry(text).replace("\r\n", "")
 
 
+@pytest.mark.parametrize("indent", [None, 2], ids=["one line", "lines"])
+def test_an_object_of_very_many_members_is_changed_like_any_other(indent):
+    members = {f"k{n}": n for n in range(40_000)}
+    after = jsonc.with_member(json.dumps(members, indent=indent), ("servers", "regreen"), ENTRY)
+    assert json.loads(after) == {**members, "servers": {"regreen": ENTRY}}
+
+
 def test_a_file_of_comments_alone_keeps_them():
     after = with_entry("// settings\n")
     assert after.startswith("// settings\n{") and content(after) == {"servers": {"regreen": ENTRY}}
