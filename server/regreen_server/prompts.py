@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from regreen.errors import RegreenError
 from regreen.tools import BY_NAME
 from regreen.tools.diff_text import cut
-from regreen.wire import encodable, nearest
+from regreen.wire import counted, encodable, nearest
 from regreen_server.refusals import refusal, refusal_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def review_text(data: Mapping[str, Any]) -> str:
         return f"Nothing has changed since {since}: there is nothing to review. Say so."
     lines = [f"{f['action']} {f['path']} +{f['added']} -{f['removed']}" for f in files[:_MOST_FILES]]
     if len(files) > _MOST_FILES:
-        lines.append(f"... and {len(files) - _MOST_FILES} more files")
+        lines.append(f"... and {counted(len(files) - _MOST_FILES, 'more file')}")
     fence = "`" * max(3, _longest_fence(diff) + 1)
     return "\n".join([
         f"Review these changes since {since}. Look for mistakes first (logic, edge cases, errors that are swallowed, "

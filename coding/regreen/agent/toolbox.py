@@ -26,7 +26,7 @@ from regreen.providers.client import OnEvent, ignore
 from regreen.providers.messages import ToolCall, ToolDefinition, ToolOutput
 from regreen.sandbox import Cancel
 from regreen.settings import AgentSettings
-from regreen.wire import MAX_NAME, Json, encodable, nearest, shortened
+from regreen.wire import MAX_NAME, Json, counted, encodable, nearest, shortened
 
 __all__ = ["Approve", "Tool", "ToolContext", "ToolReply", "Toolbox"]
 
@@ -178,7 +178,7 @@ class Toolbox:
         first = islice(arguments.items(), _EVENT_ARGUMENTS)
         told = {self._excerpt(name, MAX_NAME): self._short(value) for name, value in first}
         more = len(arguments) - _EVENT_ARGUMENTS
-        return {**told, "…": f"{more} arguments more"} if more > 0 else told
+        return {**told, "…": counted(more, "more argument")} if more > 0 else told
 
     def _short(self, value: Json) -> Json:
         if isinstance(value, str):
