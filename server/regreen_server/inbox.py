@@ -1,6 +1,7 @@
 """Lines that came in, as messages for the SDK.
 
-Rule: a line that is no message never ends the connection; where it carries an id, it is answered.
+Rules: a line that is no message never ends the connection; a request among them is answered, where it carries an id;
+what is no answer to a question of ours ends the wait for it.
 """
 
 from __future__ import annotations
@@ -74,6 +75,12 @@ class Inbox:
             log.warning("a line that is no JSON-RPC message was ignored (%d bytes)%s", len(line), more)
         if answer := complaint(line):
             self._outbox.put(answer)
+        if (asked := answered_by(line)) is not None:
+            from mcp.shared.message import SessionMessage
+            from mcp_types import ErrorData, JSONRPCError
+
+            fault = ErrorData(code=INVALID_REQUEST, message="the client's answer is none")
+            self._on_loop(self._send, SessionMessage(JSONRPCError(jsonrpc="2.0", id=asked, error=fault)))
 
     def close(self) -> None:
         """End the input as if the client had."""
@@ -110,6 +117,18 @@ def complaint(line: bytes) -> dict[str, Any] | None:
     if "\ufffd" in text and not _is_utf8(line):
         return _error(identity, PARSE_ERROR, "the message is not valid UTF-8")
     return _error(identity, INVALID_REQUEST, "not a JSON-RPC 2.0 request" if _can_be_encoded(message) else _LONE)
+
+
+def answered_by(line: bytes) -> int | str | None:
+    """The id of our own request that the line is meant to answer, though it is no valid answer; None for any other."""
+    try:
+        data: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or "method" in data or not {"result", "error"} & set(cast("dict[str, object]", data)):
+        return None
+    identity = cast("dict[str, object]", data).get("id")
+    return identity if isinstance(identity, int | str) and not isinstance(identity, bool) else None
 
 
 def _error(identity: int | str | None, code: int, message: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regreen_server import pipes
-from regreen_server.inbox import complaint
+from regreen_server.inbox import answered_by, complaint
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 
@@ -65,3 +65,12 @@ def test_of_a_line_that_is_too_long_the_beginning_is_kept_to_answer_it() -> None
     answer: dict[str, Any] | None = complaint(first)
     assert answer is not None and answer["id"] == 9 and "more than" in answer["error"]["message"]
     assert isinstance(last, pipes.Head)
+
+
+@pytest.mark.parametrize(("line", "identity"), [
+    (b'{"jsonrpc":"2.0","id":3,"result":null}', 3), (b'{"id":"a","result":5}', "a"), (b'{"id":4,"error":"no"}', 4),
+    (b'{"id":3}', None), (b'{"id":3,"method":"x","result":1}', None), (b'{"id":null,"result":1}', None),
+    (b'{"id":true,"result":1}', None), (b'[{"id":3,"result":1}]', None), (b'{"id":3,"result":', None),
+], ids=range(9))  # fmt: skip
+def test_what_was_meant_as_an_answer_is_known_by_its_id(line: bytes, identity: int | str | None) -> None:
+    assert answered_by(line) == identity

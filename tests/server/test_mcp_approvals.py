@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
-from support.mcp_clients import server_environment
+from support.mcp_clients import LEGACY_VERSION, REGREEN, raw_server, server_environment
 
 LIMIT_S = 90.0
 ERAS = ["legacy", "auto"]
@@ -207,4 +207,22 @@ def test_what_one_server_asked_another_on_the_state_folder_takes_the_answer_to_a
                 assert isinstance(await call(server, **answered), InputRequiredResult)
 
     asyncio.run(run())
+    assert (repo / "calc.py").read_text("utf-8") == BUG
+
+
+@pytest.mark.parametrize(
+    "answer", [{"result": None}, {"result": 5}, {"result": {"action": 7}}, {"error": "no"}], ids=str
+)
+def test_an_answer_that_is_none_ends_the_wait_for_one(repo: Path, answer: dict[str, Any]) -> None:
+    argv = [*REGREEN, "serve", "--root", str(repo), "--mode", "ask"]
+    with raw_server(argv, cwd=repo, env=server_environment(repo.parent)) as server:
+        hello = {"protocolVersion": LEGACY_VERSION, "clientInfo": {"name": "raw", "version": "1"},
+                 "capabilities": {"elicitation": {}}}  # fmt: skip
+        server.request("initialize", hello)
+        server.send({"method": "notifications/initialized"})
+        call = server.start_call("apply_edits", replacements=[RIGHT])
+        while (question := server.notes.get(timeout=LIMIT_S))["method"] != "elicitation/create":
+            pass
+        server.send({"id": question["id"], **answer})
+        assert server.answer(call)["result"]["structuredContent"]["error"]["kind"] == "needs_approval"
     assert (repo / "calc.py").read_text("utf-8") == BUG
