@@ -32,7 +32,7 @@ from regreen.model import (
 from regreen.policy import Action, Ask
 from regreen.redact import MASK, Redactor
 from regreen.sandbox import Cancel
-from regreen.session import asking, holding, toolbox, trust
+from regreen.session import asking, holding, trust
 from regreen.session.locking import TreeLock
 from regreen.session.remembered import Question, TestMemory
 from regreen.session.resolve import work_tree
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from regreen.session.engine import Engine, ToolResult
     from regreen.session.fixing import FixOptions
     from regreen.session.tasks import TaskDone, TaskOptions
+    from regreen.session.toolbox import Form
     from regreen.snapshots import Snapshots
     from regreen.testing import Progress
     from regreen.testing.warm import CoverageMap, WarmPytest
@@ -332,12 +333,16 @@ class Session:
     def _memory(self) -> TestMemory:
         return TestMemory(self.store.run_folder(f"tests-{self.key}"))
 
-    def tool_definitions(self, form: toolbox.Form) -> list[dict[str, Json]]:
+    def tool_definitions(self, form: Form) -> list[dict[str, Json]]:
         """The tools for a model, in the form of an API: `anthropic`, `openai` or `mcp`."""
+        from regreen.session import toolbox
+
         return toolbox.tool_definitions(form)
 
     def call(self, name: str, arguments: Mapping[str, object] | str, *, cancel: Cancel | None = None) -> ToolResult:
         """Run a tool as a model asked (arguments: an object, or its JSON). What a call does wrong is in the result."""
+        from regreen.session import toolbox
+
         return toolbox.call_session(self, name, arguments, cancel)
 
     # --- rules ---------------------------------------------------------------------------------------

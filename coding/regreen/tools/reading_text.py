@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from regreen.repo.outline import Row, definition_lines, head_lines
 from regreen.wire import counted
 
 Data: TypeAlias = Mapping[str, Any]
-
-_ROW = Row._fields
 
 
 def skeleton(d: Data) -> str:
@@ -20,10 +17,12 @@ def skeleton(d: Data) -> str:
 
 
 def signatures(d: Data) -> str:
+    from regreen.repo.outline import Row, definition_lines, head_lines  # heavy, and few calls want it
+
     out: list[str] = []
     for file in d["files"]:
         out.extend(head_lines(file["path"], file["language"], file["errors"]))
-        out.extend(definition_lines(Row(*(s[k] for k in _ROW)) for s in file["symbols"]))
+        out.extend(definition_lines(Row(*(s[k] for k in Row._fields)) for s in file["symbols"]))
     out.extend(f"skipped {s['path']}: {s['reason']}" for s in d["skipped"])
     if d.get("cursor"):
         out.append(f"(more: cursor={d['cursor']})")
