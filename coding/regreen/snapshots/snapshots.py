@@ -17,7 +17,7 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any
 
-from regreen.errors import EnvironmentFault, UsageError
+from regreen.errors import EnvironmentFault, RegreenError, UsageError
 from regreen.git import Git, common_dir
 from regreen.model import ChangeReport, Conflict, RestoreReport, Snapshot
 from regreen.snapshots import changes, objects
@@ -188,6 +188,7 @@ class Snapshots:
 
         `close` writes that down. It is called while the snapshots are there: if this is killed, the next one knows all.
         """
+        half_done = self._half_done()
         self._journal.recover()
         unfinished = self._store.rows(
             "SELECT id FROM runs WHERE repo = ? AND finished IS NULL ORDER BY created", self._repo)  # fmt: skip
@@ -195,7 +196,8 @@ class Snapshots:
         reports: dict[str, RestoreReport] = {}
         for run_id in [row["id"] for row in unfinished]:
             snapshot = snapshots.get(run_id)
-            reports[run_id] = self._journal.rewind(run_id) if snapshot is None else self._recover_run(run_id, snapshot)
+            report = self._journal.rewind(run_id) if snapshot is None else self._recover_run(run_id, snapshot)
+            reports[run_id] = _with_paths(report, [path for run, path in half_done if run == run_id])
             if close is not None:
                 close(run_id, reports[run_id])
         for row in self._rows("1"):
@@ -207,6 +209,19 @@ class Snapshots:
         return reports
 
     # --- how ---------------------------------------------------------------------------------------
+
+    def _half_done(self) -> list[tuple[str, str]]:
+        """The files that open transactions have written, with their runs: rolling these back puts the files back."""
+        rows = self._store.rows(
+            "SELECT run_id, path, after_sha FROM entries JOIN transactions ON transactions.id = entries.txn"
+            " WHERE repo = ? AND state = 'open' AND after_sha IS NOT before_sha", self._repo)  # fmt: skip
+        return [(r["run_id"], r["path"]) for r in rows if self._holds(r["path"], r["after_sha"])]
+
+    def _holds(self, path: str, sha: str | None) -> bool:
+        try:
+            return (self._workspace.image(path, follow=False).sha256 or None) == (sha or None)
+        except RegreenError:  # something else stands there now
+            return False
 
     def _recover_run(self, run_id: str, snapshot: Snapshot) -> RestoreReport:
         try:
@@ -312,3 +327,10 @@ def _below(root: Path, folder: Path) -> str:
     """`folder` as a path from `root`; empty where it is outside."""
     real = Path(os.path.realpath(folder))
     return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
+
+
+def _with_paths(report: RestoreReport, put_back: Sequence[str]) -> RestoreReport:
+    """The report, with what was put back before it was made."""
+    told = {*report.restored, *report.deleted, *report.merged, *(c.path for c in report.conflicts)}
+    more = tuple(dict.fromkeys(path for path in put_back if path not in told))
+    return replace(report, restored=(*report.restored, *more)) if more else report
