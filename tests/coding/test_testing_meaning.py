@@ -30,21 +30,26 @@ def test_a_run_of_nothing_says_what_was_meant(tmp_path):
     assert report.message.endswith("did you mean tests/test_cart.py?")
 
 
+MARKS = ("setup.cfg", "pom.xml", "package.json", "*.sln")
+
+
 def test_a_folder_of_a_project_names_the_nearest_one_around_it(tmp_path):
     inner = tmp_path / "outer" / "inner"
     (inner / "src" / "pkg").mkdir(parents=True)
     (tmp_path / "outer" / "pom.xml").touch()
     (inner / "setup.cfg").touch()
     environ = {"HOME": str(tmp_path)}
-    assert project_above(inner / "src" / "pkg", environ).startswith(f"{inner} looks like the project (setup.cfg is ")
-    assert project_above(inner, environ) == ""  # it is one itself
+    assert project_above(inner / "src" / "pkg", environ, MARKS).startswith(
+        f"{inner} looks like the project (setup.cfg is "
+    )
+    assert project_above(inner, environ, MARKS) == ""  # it is one itself
     (inner / "src" / "pkg" / ".git").mkdir()
-    assert project_above(inner / "src" / "pkg", environ) == ""
+    assert project_above(inner / "src" / "pkg", environ, MARKS) == ""
 
 
 @pytest.mark.parametrize("home", ["", "w", "w/p", "w/p/q"])
 def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path, home):
     (tmp_path / "w" / "p" / "q").mkdir(parents=True)
     (tmp_path / "w" / "package.json").touch()
-    found = project_above(tmp_path / "w" / "p", {"HOME": str(tmp_path / home)})
+    found = project_above(tmp_path / "w" / "p", {"HOME": str(tmp_path / home)}, MARKS)
     assert bool(found) == (home == "")

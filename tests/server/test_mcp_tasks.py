@@ -20,6 +20,7 @@ from support.mcp_clients import (
     server_environment,
     until,
 )
+from support.repos import CALC, FIX, red_repo
 
 from regreen_server.tasks_extension import EXTENSION
 
@@ -27,8 +28,6 @@ PREFIX = "io.modelcontextprotocol"
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 KEY = "sk-ant-test-0123456789abcdefghij"
 METHOD_NOT_FOUND, INVALID_PARAMS, MISSING_CAPABILITY = -32601, -32602, -32021
-BUG = "def add(a, b):\n    return a - b\n"
-TEST = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 SLEEPER = """import subprocess, sys
 
 
@@ -73,14 +72,6 @@ def polled(server: RawServer, task_id: str, *status: str, **offers: bool) -> dic
     return seen[-1]
 
 
-def made_repo(folder: Path) -> Path:
-    root = folder / "repo"
-    root.mkdir()
-    (root / "calc.py").write_text(BUG, "utf-8")
-    (root / "test_calc.py").write_text(TEST, "utf-8")
-    return root
-
-
 def sole_question(task: Mapping[str, Any]) -> dict[str, Any]:
     assert task["status"] == "input_required", task
     (request,) = task["inputRequests"].values()
@@ -99,7 +90,7 @@ class Place:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder, self._stack = folder, stack
-        self.root = made_repo(folder)
+        self.root = red_repo(folder / "repo")
 
     def server(self, *options: str, **environ: str) -> RawServer:
         argv = [*REGREEN, "serve", "--root", str(self.root), *options]
@@ -137,7 +128,7 @@ def test_a_fix_is_a_task_whose_result_any_server_on_the_state_folder_gives(place
     done = polled(server, begun["taskId"], "completed")
     assert (done["resultType"], done["taskId"]) == ("complete", begun["taskId"])
     assert done["result"]["structuredContent"]["outcome"]["reason"] == "fixed"
-    assert "a + b" in (place.root / "calc.py").read_text("utf-8")
+    assert FIX in (place.root / "calc.py").read_text("utf-8")
     assert ask(server, "tasks/cancel", {"taskId": begun["taskId"]})["result"]["resultType"] == "complete"
 
     again = get(place.server(), begun["taskId"])
@@ -218,7 +209,7 @@ def test_a_task_whose_server_was_killed_is_cancelled_and_what_it_changed_is_back
     first.wait()
     told = polled(place.server(), begun["taskId"], "cancelled", "completed")
     assert told["status"] == "cancelled" and told["statusMessage"]
-    assert (place.root / "calc.py").read_text("utf-8") == BUG
+    assert (place.root / "calc.py").read_text("utf-8") == CALC
 
 
 def test_what_a_job_asks_comes_through_its_task(place: Place) -> None:

@@ -16,7 +16,7 @@ from regreen.session.asking import Declined, denied_run
 from regreen.session.repository import Session
 from regreen.session.run_log import log_page
 from regreen.session.understanding import FIRST_ANSWER_S
-from regreen.tools.paging import MAIN_CHARS, MOST_FOUND, Cursor, json_chars
+from regreen.tools.paging import MAIN, MAIN_CHARS, MOST_FOUND, Cursor, json_chars
 from regreen.wire import Json, shortened, to_json, to_object
 from regreen.workspace.paths import check_size
 
@@ -52,29 +52,31 @@ class Call:
 
 def _skeleton(call: Call) -> dict[str, Json]:
     path = call.args.pop("path", "")
-    return _fitting(call, "tree", lambda tokens: call.session.skeleton(path, max_tokens=tokens, **call.args))
+    return _fitting(call, "repo_skeleton", lambda tokens: call.session.skeleton(path, max_tokens=tokens, **call.args))
 
 
 def _signatures(call: Call) -> dict[str, Json]:
     paths = call.args.pop("paths")
-    return _fitting(call, "files", lambda tokens: call.session.signatures(paths, max_tokens=tokens, **call.args))
+    return _fitting(
+        call, "extract_signatures", lambda tokens: call.session.signatures(paths, max_tokens=tokens, **call.args)
+    )
 
 
 def _map(call: Call) -> dict[str, Json]:
     focus, tests = call.args.get("focus", []), call.args.get("tests", False)
-    return _fitting(call, "text", lambda tokens: call.session.repo_map(
+    return _fitting(call, "repo_map", lambda tokens: call.session.repo_map(
         focus, max_tokens=tokens, tests=tests, wait_s=_index_wait_s(call), on_progress=call.on_progress,
         cancel=call.cancel,
     ))  # fmt: skip
 
 
-def _fitting(call: Call, main: str, make: Callable[[int], object]) -> dict[str, Json]:
+def _fitting(call: Call, tool: str, make: Callable[[int], object]) -> dict[str, Json]:
     """What `make` gives for so many tokens, or for fewer, so that its main field fits a page: what a tool itself leaves
     out it reaches by its cursor, and what was cut from its answer later nobody would."""
     tokens = call.args.pop("max_tokens", _TOKENS)
     while True:
         data = to_object(make(tokens))
-        size = json_chars(data[main])
+        size = json_chars(data[MAIN[tool]])
         if size <= MAIN_CHARS or tokens <= _LEAST_TOKENS or not call.caller_present:
             return data
         tokens = max(_LEAST_TOKENS, tokens * MAIN_CHARS * 9 // (size * 10))

@@ -32,10 +32,13 @@ WRITING = frozenset({
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SERVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _WORD = re.compile(r"[A-Za-z0-9_.-]{0,40}")
-_KEY_ELSEWHERE = (
-    "delete it there. A key is read from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, or the variable that "
-    f"`api_key_env` names) or from the keyring: {how_to_keep_a_key('PROVIDER')}"
-)
+
+
+def _key_elsewhere() -> str:
+    return (
+        "delete it there. A key is read from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, or the variable that "
+        f"`api_key_env` names) or from the keyring: {how_to_keep_a_key('PROVIDER')}"
+    )
 
 
 def models_of_file(file: Mapping[str, Any]) -> ModelSettings:
@@ -93,7 +96,7 @@ _ADDRESS = "give the address of the endpoint, such as http://127.0.0.1:11434/v1"
 
 def _provider(given: Mapping[str, Any]) -> ModelSettings:
     if "api_key" in given:
-        raise ConfigError("config_refused", "[provider]: there is an `api_key` in config.toml", _KEY_ELSEWHERE)
+        raise ConfigError("config_refused", "[provider]: there is an `api_key` in config.toml", _key_elsewhere())
     table = Table("[provider]", given, KEYS["[provider]"])
     default = ModelSettings()
     variable, url, effort = table.text("api_key_env"), table.text("base_url"), table.text("effort")

@@ -197,7 +197,7 @@ class Snapshots:
         for run_id in [row["id"] for row in unfinished]:
             snapshot = snapshots.get(run_id)
             report = self._journal.rewind(run_id) if snapshot is None else self._recover_run(run_id, snapshot)
-            reports[run_id] = _with_paths(report, [path for run, path in half_done if run == run_id])
+            reports[run_id] = _with_files(report, [file for run, *file in half_done if run == run_id])
             if close is not None:
                 close(run_id, reports[run_id])
         for row in self._rows("1"):
@@ -210,12 +210,13 @@ class Snapshots:
 
     # --- how ---------------------------------------------------------------------------------------
 
-    def _half_done(self) -> list[tuple[str, str]]:
-        """The files that open transactions have written, with their runs: rolling these back puts the files back."""
+    def _half_done(self) -> list[tuple[str, str, bool]]:
+        """The files that open transactions have written, with their runs, and whether they were made by it: rolling
+        these back puts the files back."""
         rows = self._store.rows(
-            "SELECT run_id, path, after_sha FROM entries JOIN transactions ON transactions.id = entries.txn"
+            "SELECT run_id, path, before_sha, after_sha FROM entries JOIN transactions ON transactions.id = entries.txn"
             " WHERE repo = ? AND state = 'open' AND after_sha IS NOT before_sha", self._repo)  # fmt: skip
-        return [(r["run_id"], r["path"]) for r in rows if self._holds(r["path"], r["after_sha"])]
+        return [(r["run_id"], r["path"], not r["before_sha"]) for r in rows if self._holds(r["path"], r["after_sha"])]
 
     def _holds(self, path: str, sha: str | None) -> bool:
         try:
@@ -329,8 +330,9 @@ def _below(root: Path, folder: Path) -> str:
     return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
 
-def _with_paths(report: RestoreReport, put_back: Sequence[str]) -> RestoreReport:
-    """The report, with what was put back before it was made."""
+def _with_files(report: RestoreReport, put_back: Sequence[Sequence[str | bool]]) -> RestoreReport:
+    """The report, with the files that were put back before it was made: path, and whether the run had made it."""
     told = {*report.restored, *report.deleted, *report.merged, *(c.path for c in report.conflicts)}
-    more = tuple(dict.fromkeys(path for path in put_back if path not in told))
-    return replace(report, restored=(*report.restored, *more)) if more else report
+    more = {str(path): bool(made) for path, made in put_back if path not in told}
+    restored = (*report.restored, *(path for path, made in more.items() if not made))
+    return replace(report, restored=restored, deleted=(*report.deleted, *(p for p, made in more.items() if made)))

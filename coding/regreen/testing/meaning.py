@@ -25,21 +25,16 @@ def meant(selection: Iterable[str], look: Look) -> str:
     return ""
 
 
-_PROJECT_MARKS = (
-    "pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "package.json", "go.mod", "Cargo.toml",
-    "pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "Gemfile",
-)  # fmt: skip
-
-
-def project_above(root: Path, environ: Mapping[str, str]) -> str:
+def project_above(root: Path, environ: Mapping[str, str], marks: Iterable[str]) -> str:
     """What to say where a root without tests may only be a folder of the project that is meant: which one that seems to
-    be. Only names are looked at. "" where the root looks like a project itself, or none is around it; the home folder
-    and what holds it are none."""
+    be, by files of these names (`marks`). "" where the root looks like a project itself, or none is around it; the home
+    folder and what holds it are none."""
+    names = (".git", *(mark for mark in marks if "*" not in mark))
     home = Path(environ.get("HOME") or environ.get("USERPROFILE") or "/")
     for folder in (root, *root.parents):
         if folder == Path(folder.anchor) or home.is_relative_to(folder):
             return ""
-        mark = next((name for name in (".git", *_PROJECT_MARKS) if os.path.lexists(folder / name)), "")
+        mark = next((name for name in names if os.path.lexists(folder / name)), "")
         if mark and folder == root:
             return ""
         if mark:

@@ -31,6 +31,7 @@ from regreen.workspace import Workspace
 if TYPE_CHECKING:
     from regreen.testing.warm import WarmPytest
 
+_MARKS = tuple(dict.fromkeys(mark for row in ROWS for mark in row.marks))  # names of files that a project has
 _MAX_HOPS = 4  # of commands that stand for another: `tox` that runs `make test` that runs pytest
 
 
@@ -77,7 +78,7 @@ def run_suite(
     )
     project = _project(request, "" if runner == "auto" else runner)
     if isinstance(project, NoProject):
-        above = project_above(workspace.root, settings.environ)
+        above = project_above(workspace.root, settings.environ, _MARKS)
         said = f"{above} {project.message[:1].upper()}{project.message[1:]}" if above else project.message
         return SuiteReport(SuiteStatus.NO_TESTS, runner, tuple(argv), "", "", Counts(), (), (), 0.0, message=said)
     how = _How(named=runner not in ("", "auto"), last_s=last_s, warm=warm)
@@ -146,7 +147,8 @@ def _run(
     if inner.workers:
         notes.append(f"spread over {inner.workers[1]} processes by pytest-xdist")
     if report.status is SuiteStatus.NO_TESTS:
-        elsewhere = meant(request.selection, look) or project_above(request.workspace.root, request.settings.environ)
+        root, environ = request.workspace.root, request.settings.environ
+        elsewhere = meant(request.selection, look) or project_above(root, environ, _MARKS)
         apart = ". " if elsewhere and not elsewhere.startswith(";") else ""
         report = replace(report, message=f"{report.message}{apart}{elsewhere}")
     report = bounded(replace(report, project=project.folder, notes=(*report.notes, *notes)))
